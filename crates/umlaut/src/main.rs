@@ -1,0 +1,2 @@
+//! Workshop.
+fn main() {}
