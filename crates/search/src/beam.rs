@@ -25,8 +25,8 @@ use crate::{
 /// 5. Hypotheses are ranked by score; of equal ones, that which finished first comes first.
 ///
 /// The search stops sooner where that changes nothing: when even the best score that a prefix can still reach, its
-/// log-probability at the length limit, does not beat the `n_best`-th finished hypothesis (Huang et al. 2017, arXiv
-/// 1704.00784, with the score used here). The answer therefore depends on `n_best` only in its length.
+/// log-probability at the length limit, does not beat the `n_best`-th finished hypothesis (Huang, Zhao and Ma,
+/// EMNLP 2017, with the score used here). The answer therefore depends on `n_best` only in its length.
 ///
 /// A sentence owns as many decoder rows as it has live prefixes: one at the first step, none once it is done. Nothing
 /// about a sentence depends on the others in the batch.
