@@ -1,0 +1,163 @@
+//! The record of what was reached: recipes and their rows, the README's table, checksums of vocabularies and test sets.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::Fault;
+use crate::ledger::{self, Ledger};
+use crate::test_set::{self, TestSets};
+use crate::{checksum, table};
+
+const SUMS: &str = "vocab/SHA256SUMS";
+
+/// What is wrong with the record.
+///
+/// # Errors
+/// When a vocabulary cannot be read.
+pub(super) fn faults(root: &Path, files: &[PathBuf]) -> Result<Vec<Fault>> {
+    let recipes = recipes(files);
+    let mut faults = faults_of_recipes(&recipes, files);
+    match (Ledger::read(root), TestSets::read(root)) {
+        (Ok(ledger), Ok(test_sets)) => {
+            let names: Vec<&str> = recipes.iter().map(String::as_str).collect();
+            let in_ledger = ledger.faults(&test_sets.names(), &names).into_iter().chain(missing(&ledger, root));
+            faults.extend(in_ledger.map(|message| Fault::new(ledger::PATH, message)));
+            faults.extend(test_sets.faults().into_iter().map(|message| Fault::new(test_set::PATH, message)));
+            faults.extend(fault_of_readme(root));
+        }
+        (ledger, test_sets) => {
+            let unread = [ledger.err(), test_sets.err()].into_iter().flatten();
+            faults.extend(unread.map(|error| Fault::new("eval", format!("{error:#}"))));
+        }
+    }
+    faults.extend(faults_of_vocabularies(root, files)?);
+    Ok(faults)
+}
+
+/// The folders of `recipes/`.
+fn recipes(files: &[PathBuf]) -> BTreeSet<String> {
+    let inside = files.iter().filter_map(|file| file.strip_prefix("recipes").ok());
+    inside
+        .filter_map(|file| {
+            let mut parts = file.iter();
+            let folder = parts.next()?;
+            parts.next().is_some().then(|| folder.to_string_lossy().into_owned())
+        })
+        .collect()
+}
+
+fn faults_of_recipes(recipes: &BTreeSet<String>, files: &[PathBuf]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for recipe in recipes {
+        for file in ["recipe.toml", "README.md"] {
+            let file = Path::new("recipes").join(recipe).join(file);
+            if !files.contains(&file) {
+                faults.push(Fault::in_file(&file, "is missing"));
+            }
+        }
+    }
+    faults
+}
+
+/// Models and outputs that rows name and that are not there.
+fn missing(ledger: &Ledger, root: &Path) -> Vec<String> {
+    let models = ledger.row.iter().filter_map(|row| row.model.clone());
+    let outputs = ledger.row.iter().filter_map(|row| row.output.as_ref().map(|output| Path::new("eval").join(output)));
+    let named: BTreeSet<PathBuf> = models.chain(outputs).collect();
+    named
+        .iter()
+        .filter(|path| !root.join(path).exists())
+        .map(|path| format!("{} is not there", path.display()))
+        .collect()
+}
+
+fn fault_of_readme(root: &Path) -> Option<Fault> {
+    match table::is_current(root) {
+        Ok(true) => None,
+        Ok(false) => Some(Fault::new("README.md", "the table is not the generated one: run `cargo xtask table`")),
+        Err(error) => Some(Fault::new("README.md", format!("{error:#}"))),
+    }
+}
+
+fn faults_of_vocabularies(root: &Path, files: &[PathBuf]) -> Result<Vec<Fault>> {
+    let list = fs::read_to_string(root.join(SUMS)).unwrap_or_default();
+    let listed = match checksum::parse_list(&list) {
+        Ok(listed) => listed,
+        Err(line) => return Ok(vec![Fault::new(SUMS, format!("not `CHECKSUM  NAME`: {line}"))]),
+    };
+    let mut found = Vec::new();
+    for file in
+        files.iter().filter(|file| file.starts_with("vocab") && file.extension().is_some_and(|end| end == "model"))
+    {
+        let name = file.strip_prefix("vocab").unwrap_or(file).to_string_lossy().into_owned();
+        found.push((name, checksum::of_file(&root.join(file))?));
+    }
+    Ok(differences(&listed, &found).into_iter().map(|message| Fault::new(SUMS, message)).collect())
+}
+
+/// Where the listed checksums `(name, sum)` differ from the found ones.
+fn differences(listed: &[(String, String)], found: &[(String, String)]) -> Vec<String> {
+    let mut differences = Vec::new();
+    for (name, sum) in found {
+        match listed.iter().find(|(other, _)| other == name) {
+            None => differences.push(format!("{name} is not listed")),
+            Some((_, other)) if other != sum => differences.push(format!("{name} has SHA-256 {sum}")),
+            Some(_) => {}
+        }
+    }
+    let is_found = |name: &String| found.iter().any(|(other, _)| other == name);
+    let absent = listed.iter().filter(|(name, _)| !is_found(name));
+    differences.extend(absent.map(|(name, _)| format!("{name} is listed and not there")));
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(files: &[&str]) -> Vec<PathBuf> {
+        files.iter().map(PathBuf::from).collect()
+    }
+
+    fn sums(entries: &[(&str, &str)]) -> Vec<(String, String)> {
+        entries.iter().map(|(name, sum)| ((*name).to_owned(), (*sum).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_recipe_is_a_folder_with_a_recipe_and_a_readme() {
+        let files = paths(&[
+            "recipes/README.md",
+            "recipes/small/recipe.toml",
+            "recipes/small/README.md",
+            "recipes/half/README.md",
+        ]);
+        let recipes = recipes(&files);
+        assert_eq!(recipes.iter().collect::<Vec<_>>(), ["half", "small"]);
+        let faults = faults_of_recipes(&recipes, &files);
+        assert_eq!(faults, [Fault::new("recipes/half/recipe.toml", "is missing")]);
+    }
+
+    #[test]
+    fn checksums_differ_when_one_is_wrong_unlisted_or_gone() {
+        let listed = sums(&[("a.model", "1"), ("b.model", "2"), ("gone.model", "3")]);
+        let found = sums(&[("a.model", "1"), ("b.model", "9"), ("new.model", "4")]);
+        let expected = ["b.model has SHA-256 9", "new.model is not listed", "gone.model is listed and not there"];
+        assert_eq!(differences(&listed, &found), expected);
+        assert!(differences(&listed[..1], &found[..1]).is_empty());
+    }
+
+    #[test]
+    fn a_vocabulary_is_held_against_its_list() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("vocab")).unwrap();
+        fs::write(root.path().join("vocab/joint.model"), "abc").unwrap();
+        let files = paths(&["vocab/joint.model"]);
+        assert_eq!(faults_of_vocabularies(root.path(), &files).unwrap().len(), 1);
+        let sum = checksum::of_reader(&b"abc"[..]).unwrap();
+        fs::write(root.path().join(SUMS), format!("{sum}  joint.model\n")).unwrap();
+        assert!(faults_of_vocabularies(root.path(), &files).unwrap().is_empty());
+    }
+}
