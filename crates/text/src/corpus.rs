@@ -1,0 +1,11 @@
+//! Corpora: files of lines, alone or in step, and the sentences that training keeps of them.
+
+mod bitext;
+mod filter;
+mod line;
+mod sentences;
+
+pub use bitext::{BitextFiles, BitextReader, Pair, load_pairs};
+pub use filter::{EmptySide, FilterReport, PairFilter};
+pub use line::LineReader;
+pub use sentences::{PairCorpus, Sentences};
