@@ -1,8 +1,8 @@
 //! `cargo xtask golden`: the scripts behind the golden fixtures, run again.
 //!
-//! A script lies somewhere in `crates/*/tests/`, is a Python program (`__main__`) and writes its fixtures beside itself.
-//! The line `pip install ...` in its docstring names what it needs; each folder of scripts gets a virtual environment of
-//! its own, made fresh.
+//! A script is a Python program (`__main__`) somewhere in `crates/*/tests/` that writes its fixtures beside itself. The
+//! words `pip install ...` in its docstring name what it needs; each folder of scripts gets a virtual environment of its
+//! own, made fresh.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,12 +18,12 @@ use crate::{Verdict, checksum};
 /// Checksums of files, by path from the root.
 type Snapshot = BTreeMap<PathBuf, String>;
 
-/// Runs every script and prints the fixtures that came out different.
+/// Runs every script, or those of one crate, and prints the fixtures that came out different.
 ///
 /// # Errors
 /// When Python is missing, a requirement cannot be installed or a script fails.
-pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
-    let before = snapshot(workspace)?;
+pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<Verdict> {
+    let before = snapshot(workspace, only)?;
     let environments = workspace.metadata()?.target_directory.join("golden");
     for (folder, scripts) in scripts(workspace.root(), before.keys())? {
         let requirements = scripts.values().flat_map(|text| requirements(text));
@@ -33,18 +33,23 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
             call(Command::new(&python).arg(script).current_dir(workspace.root().join(folder)))?;
         }
     }
-    Ok(report(&changes(&before, &snapshot(workspace)?)))
+    Ok(report(&changes(&before, &snapshot(workspace, only)?)))
 }
 
-/// The checksum of every file in a `tests` folder.
-fn snapshot(workspace: &Workspace) -> Result<Snapshot> {
-    let fixtures = workspace.files()?.into_iter().filter(|file| is_of_tests(file));
+/// The checksum of every file in a crate's `tests`.
+fn snapshot(workspace: &Workspace, only: Option<&str>) -> Result<Snapshot> {
+    let files = workspace.files()?.into_iter();
+    let fixtures = files.filter(|file| crate_tested_by(file).is_some_and(|name| only.is_none_or(|only| name == only)));
     fixtures.map(|file| Ok((file.clone(), checksum::of_file(&workspace.root().join(&file))?))).collect()
 }
 
-fn is_of_tests(file: &Path) -> bool {
+/// The folder of `crates/` in whose `tests` a file lies.
+fn crate_tested_by(file: &Path) -> Option<&OsStr> {
     let folders: Vec<_> = file.iter().take(3).collect();
-    matches!(folders[..], [first, _, third] if first == "crates" && third == "tests")
+    match folders[..] {
+        [first, name, third] if first == "crates" && third == "tests" => Some(name),
+        _ => None,
+    }
 }
 
 /// The programs among `files`: by folder, by name, with their text.
@@ -55,17 +60,22 @@ fn scripts<'a>(
     let mut scripts: BTreeMap<&Path, BTreeMap<&OsStr, String>> = BTreeMap::new();
     for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "py")) {
         let text = fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {}", file.display()))?;
-        if let (true, Some(folder), Some(name)) = (text.contains("__main__"), file.parent(), file.file_name()) {
+        if let (true, Some(folder), Some(name)) = (is_program(&text), file.parent(), file.file_name()) {
             scripts.entry(folder).or_default().insert(name, text);
         }
     }
     Ok(scripts)
 }
 
-/// What the line `pip install ...` of a script names.
+/// What the words `pip install ...` of a script name, up to the end of the line or of the command.
 fn requirements(script: &str) -> impl Iterator<Item = &str> {
-    let lines = script.lines().filter_map(|line| line.trim().strip_prefix("pip install "));
-    lines.take(1).flat_map(str::split_whitespace)
+    let named = script.lines().find_map(|line| line.split_once("pip install ")).map_or("", |(_, named)| named);
+    named.split_whitespace().take_while(|word| *word != "&&")
+}
+
+/// Whether a Python file is to be run: modules that a script imports say neither.
+fn is_program(text: &str) -> bool {
+    text.contains("__main__") || requirements(text).next().is_some()
 }
 
 fn slug(folder: &Path) -> String {
@@ -127,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_lies_in_a_tests_folder_is_a_fixture() {
-        assert!(is_of_tests(Path::new("crates/model/tests/golden/forward.json")));
-        assert!(!is_of_tests(Path::new("crates/model/src/forward.rs")));
-        assert!(!is_of_tests(Path::new("eval/tests/forward.json")));
+    fn a_fixture_lies_in_the_tests_of_its_crate() {
+        assert_eq!(crate_tested_by(Path::new("crates/model/tests/golden/forward.json")), Some(OsStr::new("model")));
+        assert_eq!(crate_tested_by(Path::new("crates/model/src/forward.rs")), None);
+        assert_eq!(crate_tested_by(Path::new("eval/tests/forward.json")), None);
     }
 
     #[test]
@@ -148,6 +158,8 @@ mod tests {
     fn requirements_are_named_in_the_docstring() {
         let script = "\"\"\"Writes.\n\n    pip install torch==2.9.1 numpy\n    python make.py\n\"\"\"\n";
         assert_eq!(requirements(script).collect::<Vec<_>>(), ["torch==2.9.1", "numpy"]);
+        let script = "    python -m pip install six && python make.py\n";
+        assert_eq!(requirements(script).collect::<Vec<_>>(), ["six"]);
         assert_eq!(requirements("import math\n").count(), 0);
     }
 

@@ -33,7 +33,11 @@ enum Task {
     /// Check what compiler and clippy do not: arrows between crates, names, lengths, checksums, the README's table
     Tidy,
     /// Run the scripts behind the golden fixtures again and say what changed
-    Golden,
+    Golden {
+        /// Only those of this folder of crates/
+        #[arg(value_name = "CRATE")]
+        only: Option<String>,
+    },
     /// Write the README's table of figures from eval/table.toml
     Table {
         /// Write nothing: verify that the README is current, and score again what can be scored
@@ -71,7 +75,7 @@ fn run(task: Task) -> Result<Verdict> {
         Task::Check => check::run(&workspace),
         Task::Demo => demo::run(&workspace),
         Task::Tidy => tidy::run(&workspace),
-        Task::Golden => golden::run(&workspace),
+        Task::Golden { only } => golden::run(&workspace, only.as_deref()),
         Task::Table { check: false, .. } => table::write(&workspace),
         Task::Table { check: true, data } => table::check(&workspace, data.or_else(test_set::data_from_environment)),
     }

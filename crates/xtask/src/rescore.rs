@@ -1,14 +1,15 @@
 //! Reaching the ledger's figures again: decode with the kept model, or take the kept output, and score.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::Verdict;
-use crate::ledger::{Ledger, Metric, Row};
+use crate::ledger::{self, Ledger, Metric, Row};
 use crate::test_set::{TestSet, TestSets};
 use crate::workspace::Workspace;
 
@@ -16,6 +17,26 @@ use crate::workspace::Workspace;
 struct Texts {
     source: PathBuf,
     reference: PathBuf,
+}
+
+/// What `umlaut score --json` says.
+#[derive(Deserialize)]
+struct Report {
+    scores: Vec<Score>,
+}
+
+/// What it says of a metric. Two are the same when they print alike: to two decimals, by one
+/// signature.
+#[derive(Deserialize)]
+struct Score {
+    score: f64,
+    signature: String,
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:.2} ({})", self.score, self.signature)
+    }
 }
 
 /// The two programs.
@@ -118,22 +139,16 @@ fn compare(root: &Path, programs: &Programs, row: &Row, texts: &Texts) -> Result
         (None, None) => return Ok(Verdict::Good),
     };
     let mut verdict = Verdict::Good;
-    for (metric, listed) in &row.figures {
+    for (metric, figure) in &row.figures {
+        let listed = Score { score: *figure, signature: row.signatures.get(metric).cloned().unwrap_or_default() };
         let found = programs.score(&hypothesis, texts, *metric)?;
-        let label = metric.label();
-        if is_same_figure(found, *listed) {
-            println!("table: {} on {}: {label} {found:.2}", row.recipe, row.test_set);
-        } else {
-            println!("table: {} on {}: {label} {found:.2}, listed {listed:.2}", row.recipe, row.test_set);
+        println!("table: {} on {}: {} {found}", row.recipe, row.test_set, metric.label());
+        if found.to_string() != listed.to_string() {
+            println!("table: ... but {} lists {listed}", ledger::PATH);
             verdict = Verdict::Faulty;
         }
     }
     Ok(verdict)
-}
-
-/// Whether two figures print alike.
-fn is_same_figure(found: f64, listed: f64) -> bool {
-    format!("{found:.2}") == format!("{listed:.2}")
 }
 
 impl Programs {
@@ -153,7 +168,7 @@ impl Programs {
         Ok(output)
     }
 
-    fn score(&self, hypothesis: &Path, texts: &Texts, metric: Metric) -> Result<f64> {
+    fn score(&self, hypothesis: &Path, texts: &Texts, metric: Metric) -> Result<Score> {
         let options = metric.score_options().context("a figure of our own states its metric")?;
         let output = Command::new(self.folder.join("umlaut"))
             .arg("score")
@@ -165,16 +180,8 @@ impl Programs {
             .output()
             .context("cannot start umlaut")?;
         ensure!(output.status.success(), "umlaut score: {}", String::from_utf8_lossy(&output.stderr).trim());
-        let report: Value = serde_json::from_slice(&output.stdout).context("umlaut score --json")?;
-        score_in(&report).context("umlaut score --json prints no score")
-    }
-}
-
-/// The first `score` of a report: one object, or a list of them.
-fn score_in(report: &Value) -> Option<f64> {
-    match report {
-        Value::Array(reports) => reports.iter().find_map(score_in),
-        _ => report.get("score")?.as_f64(),
+        let report: Report = serde_json::from_slice(&output.stdout).context("umlaut score --json")?;
+        report.scores.into_iter().next().context("umlaut score --json prints no score")
     }
 }
 
@@ -184,16 +191,44 @@ mod tests {
 
     #[test]
     fn figures_are_the_same_when_they_print_alike() {
-        assert!(is_same_figure(27.296, 27.3));
-        assert!(!is_same_figure(27.294, 27.3));
+        let score = |score| Score { score, signature: "BLEU|tok:13a".to_owned() }.to_string();
+        assert_eq!(score(27.296), score(27.3));
+        assert_ne!(score(27.294), score(27.3));
     }
 
+    /// Programs that stand in for the real ones: `translate` copies its input, `umlaut` answers with `report`.
+    #[cfg(unix)]
+    fn stand_ins(folder: &Path, report: &str) -> Programs {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let translate = "#!/bin/sh\nwhile [ $# -gt 3 ]; do shift; done\ncp \"$1\" \"$3\"\n";
+        let umlaut = format!("#!/bin/sh\ntest -s \"$2\" && echo '{report}'\n");
+        for (name, script) in [("translate", translate), ("umlaut", &umlaut)] {
+            fs::write(folder.join(name), script).unwrap();
+            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Programs { folder: folder.to_owned() }
+    }
+
+    #[cfg(unix)]
     #[test]
-    fn a_score_is_found_in_a_report_or_a_list_of_reports() {
-        let report: Value = serde_json::from_str(r#"{"name": "BLEU", "score": 27.3}"#).unwrap();
-        assert_eq!(score_in(&report), Some(27.3));
-        assert_eq!(score_in(&Value::Array(vec![report])), Some(27.3));
-        assert_eq!(score_in(&Value::Null), None);
+    fn a_kept_model_must_reach_its_figure_by_its_signature() {
+        let folder = tempfile::tempdir().unwrap();
+        let texts = Texts { source: folder.path().join("news.en"), reference: folder.path().join("news.de") };
+        fs::write(&texts.source, "A.\n").unwrap();
+        fs::write(&texts.reference, "B.\n").unwrap();
+        let ledger = Ledger::parse(
+            "[[row]]\nrecipe = 'r'\nsystem = 's'\ntest_set = 'news'\ncommands = []\nmodel = 'model'\n\
+             figures = { chrf = 27.3 }\nsignatures = { chrf = 'nc:6' }\n",
+        )
+        .unwrap();
+        let verdict = |report| {
+            let programs = stand_ins(folder.path(), report);
+            compare(folder.path(), &programs, &ledger.row[0], &texts).unwrap()
+        };
+        assert_eq!(verdict(r#"{"scores": [{"score": 27.301, "signature": "nc:6"}]}"#), Verdict::Good);
+        assert_eq!(verdict(r#"{"scores": [{"score": 27.31, "signature": "nc:6"}]}"#), Verdict::Faulty);
+        assert_eq!(verdict(r#"{"scores": [{"score": 27.3, "signature": "nc:4"}]}"#), Verdict::Faulty);
     }
 
     #[test]

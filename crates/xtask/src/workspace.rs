@@ -95,13 +95,13 @@ impl Workspace {
         Ok(self.metadata()?.target_directory.join("release"))
     }
 
-    /// The project's files, relative to the root and sorted: those git tracks or would track. Without git, all but
-    /// hidden folders and build output.
+    /// The project's files, relative to the root and sorted: those git tracks or would track. Where git cannot say (no
+    /// git, an unpacked archive, a checkout of another user), all but hidden folders and build output.
     ///
     /// # Errors
     /// When the root cannot be read.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
-        let mut files = if self.root.join(".git").exists() { self.files_of_git()? } else { self.files_of_tree()? };
+        let mut files = self.files_of_git().or_else(|_| self.files_of_tree())?;
         files.retain(|file| self.root.join(file).is_file());
         files.sort();
         files.dedup();
@@ -158,7 +158,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        let files = Workspace::at(folder.path()).files().unwrap();
+        let mut files = Workspace::at(folder.path()).files_of_tree().unwrap();
+        files.sort();
         let expected: Vec<PathBuf> = [".ci/run", "README.md", "crates/a/src/lib.rs"].map(PathBuf::from).into();
         assert_eq!(files, expected);
     }
