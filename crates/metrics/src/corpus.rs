@@ -1,5 +1,8 @@
 //! Hypotheses beside their references, checked once before any metric sees them.
 
+use std::fmt;
+
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::Tokenizer;
@@ -7,11 +10,12 @@ use crate::error::MetricError;
 use crate::warning::{self, Warning};
 
 /// What a markup file of a test set begins with, in lower case, and the format's name.
-const MARKUP: [(&str, &str); 6] = [
+const MARKUP: [(&str, &str); 7] = [
     ("<srcset", "an SGML source set"),
     ("<refset", "an SGML reference set"),
     ("<tstset", "an SGML hypothesis set"),
     ("<mteval", "an mteval XML file"),
+    ("<dataset", "a WMT XML file"),
     ("<!doctype", "an SGML or XML file"),
     ("<?xml", "an XML file"),
 ];
@@ -91,16 +95,36 @@ impl<'a> Corpus<'a> {
     }
 }
 
-/// The SHA-256 of a stream's lines, each ended by LF, in hexadecimal: what `sha256sum` says of the plain file, however it
-/// was compressed or its lines ended. Names the test set beyond doubt.
-#[must_use]
-pub fn fingerprint(lines: &[String]) -> String {
-    let mut hash = Sha256::new();
-    for line in 0..lines.len() {
-        hash.update(line_of(lines, line));
-        hash.update("\n");
+/// Which references a score is against. Test sets go by the same name in several versions, newstest2014 with 2737 and
+/// with 3003 lines among them, so the name alone does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TestSet {
+    /// Where the references come from, such as a file name.
+    pub name: String,
+    /// How many lines they have.
+    pub lines: usize,
+    /// The SHA-256 of the lines, each ended by LF: that of the plain file, however it was compressed or its lines ended.
+    pub sha256: String,
+}
+
+impl TestSet {
+    /// Describes the stream `lines`, which comes from `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, lines: &[String]) -> Self {
+        let mut hash = Sha256::new();
+        for line in 0..lines.len() {
+            hash.update(line_of(lines, line));
+            hash.update("\n");
+        }
+        let sha256 = hash.finalize().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+        Self { name: name.into(), lines: lines.len(), sha256 }
     }
-    hash.finalize().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+impl fmt::Display for TestSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} lines, sha256 {}", self.name, self.lines, self.sha256)
+    }
 }
 
 /// A line of a stream, without the byte-order mark that may stand before the first.
@@ -165,10 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_is_the_checksum_of_the_plain_file() {
+    fn a_test_set_is_known_by_the_checksum_of_its_plain_file() {
         // printf 'eins\nzwei\n' | sha256sum
-        let expected = "cea7589481795a99cc8b7989cc24706fd26d46cde9fc381d07db562de08b2e18";
-        assert_eq!(fingerprint(&lines("eins\nzwei")), expected);
-        assert_eq!(fingerprint(&lines("\u{feff}eins\nzwei")), expected);
+        let sha256 = "cea7589481795a99cc8b7989cc24706fd26d46cde9fc381d07db562de08b2e18".to_owned();
+        let expected = TestSet { name: "ref.de".to_owned(), lines: 2, sha256 };
+        assert_eq!(TestSet::new("ref.de", &lines("eins\nzwei")), expected);
+        assert_eq!(TestSet::new("ref.de", &lines("\u{feff}eins\nzwei")), expected);
     }
 }

@@ -46,6 +46,12 @@ pub enum MetricError {
     /// A tokenizer that is not one of ours.
     #[error("unknown tokenizer `{0}`: choose one of 13a, intl, char, none")]
     UnknownTokenizer(String),
+    /// A metric that is not one of ours.
+    #[error("unknown metric `{0}`: choose one of bleu, chrf, chrf++, ter")]
+    UnknownMetric(String),
+    /// A paired test that is not one of ours.
+    #[error("unknown paired test `{0}`: choose bs (paired bootstrap) or ar (approximate randomisation)")]
+    UnknownTest(String),
     /// A smoothing that is not one of ours.
     #[error("unknown smoothing `{0}`: choose one of exp, floor, add-k, none")]
     UnknownSmoothing(String),

@@ -1,13 +1,17 @@
 //! The metrics behind one face: statistics per line, a score from their sums, a signature.
 
+use std::str::FromStr;
+
 use crate::bleu::Bleu;
-use crate::chrf::Chrf;
+use crate::chrf::{Averaging, Chrf};
+use crate::compound::Compounds;
 use crate::corpus::Corpus;
 use crate::error::MetricError;
 use crate::score::Score;
 use crate::signature::Signature;
 use crate::statistics::Statistics;
 use crate::ter::Ter;
+use crate::tokenizer::{Case, Tokenizer};
 
 /// A metric with its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +24,31 @@ pub enum Metric {
     Ter(Ter),
 }
 
+/// Options that several metrics may share; each takes those that concern it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// BLEU and chrF. TER keeps its own, which is lower case as in sacreBLEU.
+    pub case: Case,
+    /// BLEU.
+    pub tokenizer: Tokenizer,
+    /// BLEU.
+    pub compounds: Compounds,
+    /// chrF.
+    pub averaging: Averaging,
+}
+
 impl Metric {
+    /// This metric with those of the `options` that concern it.
+    #[must_use]
+    pub fn with_options(self, options: Options) -> Self {
+        let Options { case, tokenizer, compounds, averaging } = options;
+        match self {
+            Self::Bleu(bleu) => Self::Bleu(Bleu { tokenizer, case, compounds, ..bleu }),
+            Self::Chrf(chrf) => Self::Chrf(Chrf { averaging, case, ..chrf }),
+            Self::Ter(ter) => Self::Ter(ter),
+        }
+    }
+
     /// The name in print: `BLEU`, `chrF2`, `chrF2++`, `TER`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -28,6 +56,17 @@ impl Metric {
             Self::Bleu(_) => "BLEU".to_owned(),
             Self::Chrf(chrf) => chrf.name(),
             Self::Ter(_) => "TER".to_owned(),
+        }
+    }
+
+    /// The metric called `bleu`, `chrf`, `chrf++` or `ter`, with its default options.
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "bleu" => Some(Self::Bleu(Bleu::default())),
+            "chrf" => Some(Self::Chrf(Chrf::default())),
+            "chrf++" => Some(Self::Chrf(Chrf::plus_plus())),
+            "ter" => Some(Self::Ter(Ter::default())),
+            _ => None,
         }
     }
 
@@ -88,5 +127,13 @@ impl Metric {
                 comparison: None,
             },
         }
+    }
+}
+
+impl FromStr for Metric {
+    type Err = MetricError;
+
+    fn from_str(name: &str) -> Result<Self, MetricError> {
+        Self::named(name).ok_or_else(|| MetricError::UnknownMetric(name.to_owned()))
     }
 }

@@ -42,7 +42,7 @@ impl Score {
     /// With the outcome of a paired test, which the signature then names.
     #[must_use]
     pub fn with_comparison(mut self, comparison: Comparison, test: PairedTest, resampling: Resampling) -> Self {
-        self.signature = self.signature.resampled(test.key(), resampling);
+        self.signature = self.signature.resampled(test.name(), resampling);
         self.comparison = Some(comparison);
         self
     }
@@ -69,7 +69,7 @@ impl fmt::Display for Score {
             write!(f, " ({interval:.decimals$})")?;
         }
         if let Some(comparison) = &self.comparison {
-            write!(f, " (p = {:.4})", comparison.p_value)?;
+            write!(f, " ({comparison:.decimals$})")?;
         }
         match &self.detail {
             Some(detail) => write!(f, " {detail}"),

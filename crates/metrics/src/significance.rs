@@ -4,6 +4,8 @@
 //! Every metric and both systems see the same draws, since each computation starts the generator anew from the seed.
 
 use std::fmt;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
 
 use serde::Serialize;
 
@@ -50,15 +52,16 @@ pub enum PairedTest {
 impl PairedTest {
     /// The number of samples or trials that sacreBLEU takes.
     #[must_use]
-    pub fn default_samples(self) -> usize {
+    pub fn default_samples(self) -> NonZeroUsize {
         match self {
-            Self::Bootstrap => 1000,
-            Self::ApproximateRandomization => 10_000,
+            Self::Bootstrap => const { NonZeroUsize::new(1000).expect("positive") },
+            Self::ApproximateRandomization => const { NonZeroUsize::new(10_000).expect("positive") },
         }
     }
 
-    /// The key in the signature.
-    pub(crate) fn key(self) -> &'static str {
+    /// The key in the signature, and the name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Bootstrap => "bs",
             Self::ApproximateRandomization => "ar",
@@ -66,15 +69,49 @@ impl PairedTest {
     }
 }
 
+impl fmt::Display for PairedTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for PairedTest {
+    type Err = MetricError;
+
+    fn from_str(name: &str) -> Result<Self, MetricError> {
+        let known = [Self::Bootstrap, Self::ApproximateRandomization].into_iter().find(|test| test.name() == name);
+        known.ok_or_else(|| MetricError::UnknownTest(name.to_owned()))
+    }
+}
+
 /// The outcome of a paired test of a system against a baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
+    /// The baseline's score.
+    pub baseline: f64,
     /// System score minus baseline score.
     pub difference: f64,
     /// How often chance alone makes a difference larger than this one, two-sided: (c + 1) / (n + 1), c being how many of
     /// n simulated differences exceed the observed one. As in sacreBLEU the excess is strict, so two systems that agree
     /// in every line get the smallest value there is: read nothing into it where `difference` is 0.
     pub p_value: f64,
+}
+
+impl Comparison {
+    /// Weighs the observed difference of two systems against `simulated` absolute differences.
+    fn of(metric: &Metric, system: &Statistics, baseline: &Statistics, simulated: impl Iterator<Item = f64>) -> Self {
+        let baseline = metric.value_of(&baseline.total());
+        let difference = metric.value_of(&system.total()) - baseline;
+        Self { baseline, difference, p_value: p_value(simulated, difference.abs()) }
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = f.precision().unwrap_or(2);
+        write!(f, "baseline = {:.decimals$} ", self.baseline)?;
+        if self.difference == 0.0 { write!(f, "no difference") } else { write!(f, "p = {:.4}", self.p_value) }
+    }
 }
 
 /// The bootstrap interval of a system under `metric`.
@@ -121,8 +158,7 @@ fn paired_bootstrap(
     let value = |statistics: &Statistics, draw: &[usize]| metric.value_of(&statistics.total_of(draw.iter().copied()));
     let differences: Vec<f64> = draws.map(|draw| (value(system, &draw) - value(baseline, &draw)).abs()).collect();
     let center = mean(&differences);
-    let difference = observed(metric, system, baseline);
-    Comparison { difference, p_value: p_value(differences.iter().map(|d| d - center), difference) }
+    Comparison::of(metric, system, baseline, differences.iter().map(|difference| difference - center))
 }
 
 /// Approximate randomisation over given coins: where the coin of a line is true, the two systems swap that line.
@@ -132,12 +168,11 @@ fn approximate_randomization(
     baseline: &Statistics,
     trials: impl Iterator<Item = Vec<bool>>,
 ) -> Comparison {
-    let difference = observed(metric, system, baseline);
     let differences = trials.map(|coins| {
         let (one, other) = swapped_totals(system, baseline, &coins);
         (metric.value_of(&one) - metric.value_of(&other)).abs()
     });
-    Comparison { difference, p_value: p_value(differences, difference) }
+    Comparison::of(metric, system, baseline, differences)
 }
 
 fn swapped_totals(system: &Statistics, baseline: &Statistics, coins: &[bool]) -> (Vec<f64>, Vec<f64>) {
@@ -151,16 +186,12 @@ fn swapped_totals(system: &Statistics, baseline: &Statistics, coins: &[bool]) ->
     (one, other)
 }
 
-fn observed(metric: &Metric, system: &Statistics, baseline: &Statistics) -> f64 {
-    metric.value_of(&system.total()) - metric.value_of(&baseline.total())
-}
-
 /// (c + 1) / (n + 1), c being how many of the n simulated differences exceed the observed one.
 fn p_value(simulated: impl Iterator<Item = f64>, observed: f64) -> f64 {
     let (mut larger, mut samples) = (0_usize, 0_usize);
     for difference in simulated {
         samples += 1;
-        larger += usize::from(difference > observed.abs());
+        larger += usize::from(difference > observed);
     }
     (larger + 1) as f64 / (samples + 1) as f64
 }
@@ -168,3 +199,6 @@ fn p_value(simulated: impl Iterator<Item = f64>, observed: f64) -> f64 {
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
+
+#[cfg(test)]
+mod tests;
