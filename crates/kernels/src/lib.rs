@@ -4,5 +4,6 @@
 //! everything here takes slices and shapes.
 
 mod dispatch;
+pub mod inference;
 pub mod sgemm;
 pub mod training;

@@ -1,0 +1,424 @@
+//! Products of activation rows with packed weights.
+//!
+//! Each output is one chain of multiply-adds over the inputs, first to last, whatever the number of rows: f32 results
+//! are the same to the bit for a row alone and for a row among many, and int8 sums are exact in any case. A tile of up
+//! to [`TILE_ROWS`] rows and some vectors of columns stays in registers while it runs through a stretch of the inputs
+//! short enough for the panel's part to remain in the first cache; the epilogue takes finished sums out of registers.
+
+use super::activations::{Activations, Form};
+use super::matrix::{Matrix, PANEL, WORD, Weights};
+use super::simd::{Simd, on_best_isa};
+
+/// Rows of a tile: with four vectors of columns, 24 of AVX-512's 32 registers hold sums.
+const TILE_ROWS: usize = 6;
+/// Input words in a stretch: 32 KiB of a panel.
+const STRETCH: usize = 128;
+
+/// What a product does with what it computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// `out = x W^T + b`.
+    Assign,
+    /// `out = max(x W^T + b, 0)`.
+    Relu,
+    /// `out = out + x W^T + b`: the residual connection.
+    Add,
+}
+
+/// Multiplies `x`, `[rows, d_in]`, with `weights`, `[d_out, d_in]`, and writes `out`, `[rows, d_out]`, with `bias`,
+/// `[d_out]`, added.
+///
+/// # Panics
+/// If shapes or precisions do not fit.
+pub fn product(x: &Activations, weights: &Matrix, bias: &[f32], write: Write, out: &mut [f32]) {
+    let d_out = weights.d_out();
+    assert!(
+        bias.len() == d_out && out.len() == x.rows * d_out,
+        "[{}, {}] with a bias of {} into {}",
+        x.rows,
+        x.d,
+        bias.len(),
+        out.len()
+    );
+    match write {
+        Write::Assign => run(x, weights, &mut Linear::<ASSIGN> { bias, d_out, out }),
+        Write::Relu => run(x, weights, &mut Linear::<RELU> { bias, d_out, out }),
+        Write::Add => run(x, weights, &mut Linear::<ADD> { bias, d_out, out }),
+    }
+}
+
+/// Takes a product's results as they leave the registers.
+pub(crate) trait Epilogue {
+    /// Columns `column..` of `row`: `values` one vector after the other. Those at or beyond the matrix's `d_out` are
+    /// padding.
+    fn take<S: Simd, const N: usize>(&mut self, simd: S, row: usize, column: usize, values: &[S::F32; N]);
+}
+
+/// Runs a product and hands its results to `epilogue`.
+///
+/// # Panics
+/// If shapes or precisions do not fit.
+pub(crate) fn run<E: Epilogue>(x: &Activations, weights: &Matrix, epilogue: &mut E) {
+    assert_eq!(x.d, weights.d_in(), "rows of {} for weights [{}, {}]", x.d, weights.d_out(), weights.d_in());
+    let shape = Shape { rows: x.rows, words: weights.words(), panels: weights.d_out().div_ceil(PANEL) };
+    match (&x.form, &weights.weights) {
+        (Form::F32(x), Weights::F32(weights)) => run_f32(shape, x, weights, epilogue),
+        (Form::Int8 { codes, scales }, Weights::Int8 { codes: weights, scales: columns, corrections }) => {
+            let arithmetic = Int8 { row_scales: scales, column_scales: columns, corrections };
+            run_int8(shape, codes, weights, arithmetic, epilogue);
+        }
+        _ => panic!("activations and weights of different precisions"),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    rows: usize,
+    words: usize,
+    panels: usize,
+}
+
+fn run_f32<E: Epilogue>(shape: Shape, x: &[f32], weights: &[f32], epilogue: &mut E) {
+    assert!(x.len() >= shape.rows * shape.words && weights.len() >= shape.panels * shape.words * PANEL);
+    on_best_isa! {
+        fn on_isa[E: Epilogue](operands: Operands, arithmetic: F32, epilogue: &mut E) = panels_on;
+    }
+    on_isa(Operands { shape, x: x.as_ptr().cast(), weights: weights.as_ptr().cast() }, F32, epilogue);
+}
+
+fn run_int8<E: Epilogue>(shape: Shape, x: &[u8], weights: &[i8], arithmetic: Int8<'_>, epilogue: &mut E) {
+    assert!(x.len() >= shape.rows * shape.words * WORD && weights.len() >= shape.panels * shape.words * PANEL * WORD);
+    assert!(arithmetic.row_scales.len() >= shape.rows);
+    assert!(arithmetic.column_scales.len() >= shape.panels * PANEL);
+    assert!(arithmetic.corrections.len() >= shape.panels * PANEL);
+    on_best_isa! {
+        fn on_isa[E: Epilogue](operands: Operands, arithmetic: Int8<'_>, epilogue: &mut E) = panels_on;
+    }
+    on_isa(Operands { shape, x: x.as_ptr().cast(), weights: weights.as_ptr().cast() }, arithmetic, epilogue);
+}
+
+/// Both factors, as words. `x` is readable for `[rows, words]`, `weights` for `[panels, words, 64]`: whoever makes one
+/// has checked that.
+#[derive(Clone, Copy)]
+struct Operands {
+    shape: Shape,
+    x: *const [u8; WORD],
+    weights: *const [u8; WORD],
+}
+
+/// How words are multiplied and summed.
+trait Arithmetic: Copy {
+    /// A vector of sums.
+    type Sums<S: Simd>: Copy;
+    /// A vector of words.
+    type Words<S: Simd>: Copy;
+
+    /// The sums of columns `column..` before any word.
+    fn begin<S: Simd>(self, simd: S, column: usize) -> Self::Sums<S>;
+    /// # Safety
+    /// `from` is readable for a word.
+    unsafe fn splat<S: Simd>(simd: S, from: *const [u8; WORD]) -> Self::Words<S>;
+    /// # Safety
+    /// `from` is readable for a vector of words.
+    unsafe fn load<S: Simd>(simd: S, from: *const [u8; WORD]) -> Self::Words<S>;
+    fn multiply_add<S: Simd>(simd: S, sums: Self::Sums<S>, x: Self::Words<S>, weights: Self::Words<S>)
+    -> Self::Sums<S>;
+    /// # Safety
+    /// `to` is writable for a vector of words.
+    unsafe fn put_aside<S: Simd>(simd: S, sums: Self::Sums<S>, to: *mut u32);
+    /// # Safety
+    /// `from` is readable for a vector of words.
+    unsafe fn take_up<S: Simd>(simd: S, from: *const u32) -> Self::Sums<S>;
+    /// The results of `row` in columns `column..`.
+    fn finish<S: Simd>(self, simd: S, sums: Self::Sums<S>, row: usize, column: usize) -> S::F32;
+}
+
+#[derive(Clone, Copy)]
+struct F32;
+
+impl Arithmetic for F32 {
+    type Sums<S: Simd> = S::F32;
+    type Words<S: Simd> = S::F32;
+
+    #[inline(always)]
+    fn begin<S: Simd>(self, simd: S, _column: usize) -> S::F32 {
+        simd.splat(0.0)
+    }
+
+    #[inline(always)]
+    unsafe fn splat<S: Simd>(simd: S, from: *const [u8; WORD]) -> S::F32 {
+        // SAFETY: the caller's promise.
+        simd.splat(unsafe { from.cast::<f32>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn load<S: Simd>(simd: S, from: *const [u8; WORD]) -> S::F32 {
+        // SAFETY: the caller's promise.
+        unsafe { simd.load_at(from.cast()) }
+    }
+
+    #[inline(always)]
+    fn multiply_add<S: Simd>(simd: S, sums: S::F32, x: S::F32, weights: S::F32) -> S::F32 {
+        simd.mul_add(x, weights, sums)
+    }
+
+    #[inline(always)]
+    unsafe fn put_aside<S: Simd>(simd: S, sums: S::F32, to: *mut u32) {
+        // SAFETY: the caller's promise.
+        unsafe { simd.store_at(sums, to.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn take_up<S: Simd>(simd: S, from: *const u32) -> S::F32 {
+        // SAFETY: the caller's promise.
+        unsafe { simd.load_at(from.cast()) }
+    }
+
+    #[inline(always)]
+    fn finish<S: Simd>(self, _simd: S, sums: S::F32, _row: usize, _column: usize) -> S::F32 {
+        sums
+    }
+}
+
+/// Scales to undo the quantisation with, `[rows]` and `[columns]`, and what makes up for the zero point.
+#[derive(Clone, Copy)]
+struct Int8<'a> {
+    row_scales: &'a [f32],
+    column_scales: &'a [f32],
+    corrections: &'a [i32],
+}
+
+impl Arithmetic for Int8<'_> {
+    type Sums<S: Simd> = S::I32;
+    type Words<S: Simd> = S::I32;
+
+    #[inline(always)]
+    fn begin<S: Simd>(self, simd: S, column: usize) -> S::I32 {
+        let corrections = &self.corrections[column..column + S::LANES];
+        // SAFETY: the slice has a vector's length.
+        simd.begin_dot(unsafe { simd.load_i32_at(corrections.as_ptr()) })
+    }
+
+    #[inline(always)]
+    unsafe fn splat<S: Simd>(simd: S, from: *const [u8; WORD]) -> S::I32 {
+        // SAFETY: the caller's promise.
+        simd.splat_codes(u32::from_le_bytes(unsafe { from.read() }))
+    }
+
+    #[inline(always)]
+    unsafe fn load<S: Simd>(simd: S, from: *const [u8; WORD]) -> S::I32 {
+        // SAFETY: the caller's promise.
+        unsafe { simd.load_i32_at(from.cast()) }
+    }
+
+    #[inline(always)]
+    fn multiply_add<S: Simd>(simd: S, sums: S::I32, x: S::I32, weights: S::I32) -> S::I32 {
+        simd.dot(sums, x, weights)
+    }
+
+    #[inline(always)]
+    unsafe fn put_aside<S: Simd>(simd: S, sums: S::I32, to: *mut u32) {
+        // SAFETY: the caller's promise.
+        unsafe { simd.store_i32_at(sums, to.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn take_up<S: Simd>(simd: S, from: *const u32) -> S::I32 {
+        // SAFETY: the caller's promise.
+        unsafe { simd.load_i32_at(from.cast()) }
+    }
+
+    #[inline(always)]
+    fn finish<S: Simd>(self, simd: S, sums: S::I32, row: usize, column: usize) -> S::F32 {
+        let scaled = simd.mul(simd.to_f32(sums), simd.load(&self.column_scales[column..]));
+        simd.mul(scaled, simd.splat(self.row_scales[row]))
+    }
+}
+
+/// The whole product, panel by panel. Tiles are 64 columns wide where there are registers for it, else 16.
+#[inline(always)]
+fn panels_on<S: Simd, A: Arithmetic, E: Epilogue>(simd: S, operands: Operands, arithmetic: A, epilogue: &mut E) {
+    let shape = operands.shape;
+    let stretch = if shape.rows <= TILE_ROWS { shape.words.max(1) } else { STRETCH };
+    let mut aside = vec![[0_u32; PANEL]; if shape.words > stretch { shape.rows } else { 0 }];
+    for panel in 0..shape.panels {
+        let mut first = 0;
+        loop {
+            let words = first..shape.words.min(first + stretch);
+            for row in (0..shape.rows).step_by(TILE_ROWS) {
+                let tile = Tile { operands, panel, row, words: (words.start, words.end) };
+                tile.prefetch_next(simd);
+                match shape.rows - row {
+                    1 => tile.columns::<S, A, E, 1>(simd, arithmetic, &mut aside, epilogue),
+                    2 => tile.columns::<S, A, E, 2>(simd, arithmetic, &mut aside, epilogue),
+                    3 => tile.columns::<S, A, E, 3>(simd, arithmetic, &mut aside, epilogue),
+                    4 => tile.columns::<S, A, E, 4>(simd, arithmetic, &mut aside, epilogue),
+                    5 => tile.columns::<S, A, E, 5>(simd, arithmetic, &mut aside, epilogue),
+                    _ => tile.columns::<S, A, E, TILE_ROWS>(simd, arithmetic, &mut aside, epilogue),
+                }
+            }
+            first += stretch;
+            if first >= shape.words {
+                break;
+            }
+        }
+    }
+}
+
+/// Some rows, a panel, and a stretch of the inputs.
+#[derive(Clone, Copy)]
+struct Tile {
+    operands: Operands,
+    panel: usize,
+    row: usize,
+    words: (usize, usize),
+}
+
+impl Tile {
+    /// Asks for this tile's share of the stretch of weights after this one.
+    #[inline(always)]
+    fn prefetch_next<S: Simd>(self, simd: S) {
+        let Shape { rows, words, panels } = self.operands.shape;
+        let tiles = rows.div_ceil(TILE_ROWS);
+        let start = self.panel * words + self.words.1;
+        let lines = (panels * words).min(start + STRETCH).saturating_sub(start) * PANEL * WORD / 64;
+        let share = lines.div_ceil(tiles);
+        let tile = self.row / TILE_ROWS;
+        let base = self.operands.weights.cast::<u8>().wrapping_add(start * PANEL * WORD);
+        for line in tile * share..((tile + 1) * share).min(lines) {
+            simd.prefetch(base.wrapping_add(line * 64));
+        }
+    }
+
+    #[inline(always)]
+    fn columns<S: Simd, A: Arithmetic, E: Epilogue, const ROWS: usize>(
+        self,
+        simd: S,
+        arithmetic: A,
+        aside: &mut [[u32; PANEL]],
+        epilogue: &mut E,
+    ) {
+        if S::LANES == 16 {
+            self.vectors::<S, A, E, ROWS, 4>(simd, arithmetic, aside, epilogue, 0);
+        } else {
+            for column in (0..PANEL).step_by(2 * S::LANES) {
+                self.vectors::<S, A, E, ROWS, 2>(simd, arithmetic, aside, epilogue, column);
+            }
+        }
+    }
+
+    /// `ROWS` rows by `N` vectors of columns from `column` of the panel.
+    #[inline(always)]
+    fn vectors<S: Simd, A: Arithmetic, E: Epilogue, const ROWS: usize, const N: usize>(
+        self,
+        simd: S,
+        arithmetic: A,
+        aside: &mut [[u32; PANEL]],
+        epilogue: &mut E,
+        column: usize,
+    ) {
+        let absolute = self.panel * PANEL + column;
+        let mut sums = [[arithmetic.begin(simd, absolute); N]; ROWS];
+        for r in 0..ROWS {
+            for v in 0..N {
+                sums[r][v] = if self.words.0 == 0 {
+                    arithmetic.begin(simd, absolute + v * S::LANES)
+                } else {
+                    // SAFETY: `column` and `N` vectors fit in a panel.
+                    unsafe { A::take_up(simd, aside[self.row + r][column + v * S::LANES..].as_ptr()) }
+                };
+            }
+        }
+        // SAFETY: the tile's rows, panel, columns and words lie within the operands, which are readable throughout.
+        unsafe { self.accumulate::<S, A, ROWS, N>(simd, column, &mut sums) };
+        if self.words.1 < self.operands.shape.words {
+            for r in 0..ROWS {
+                for v in 0..N {
+                    let to = aside[self.row + r][column + v * S::LANES..].as_mut_ptr();
+                    // SAFETY: as for taking up.
+                    unsafe { A::put_aside(simd, sums[r][v], to) };
+                }
+            }
+            return;
+        }
+        for r in 0..ROWS {
+            let mut values = [simd.splat(0.0); N];
+            for v in 0..N {
+                values[v] = arithmetic.finish(simd, sums[r][v], self.row + r, absolute + v * S::LANES);
+            }
+            epilogue.take(simd, self.row + r, absolute, &values);
+        }
+    }
+
+    /// # Safety
+    /// Rows `row..row + ROWS`, the panel, `N` vectors from `column` and `words` lie within the operands.
+    #[inline(always)]
+    unsafe fn accumulate<S: Simd, A: Arithmetic, const ROWS: usize, const N: usize>(
+        self,
+        simd: S,
+        column: usize,
+        sums: &mut [[A::Sums<S>; N]; ROWS],
+    ) {
+        let stride = self.operands.shape.words;
+        // SAFETY: by the caller's promise every pointer formed here stays within its operand.
+        unsafe {
+            let x = self.operands.x.add(self.row * stride);
+            let weights = self.operands.weights.add(self.panel * stride * PANEL + column);
+            for word in self.words.0..self.words.1 {
+                let mut loaded = [A::load(simd, weights.add(word * PANEL)); N];
+                for v in 1..N {
+                    loaded[v] = A::load(simd, weights.add(word * PANEL + v * S::LANES));
+                }
+                for r in 0..ROWS {
+                    let x = A::splat(simd, x.add(r * stride + word));
+                    for v in 0..N {
+                        sums[r][v] = A::multiply_add(simd, sums[r][v], x, loaded[v]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+const ASSIGN: u8 = 0;
+const RELU: u8 = 1;
+const ADD: u8 = 2;
+
+/// Adds a bias and writes rows of `d_out`; `HOW` is one of the constants above, so that the choice is made when the
+/// kernel is compiled.
+struct Linear<'a, const HOW: u8> {
+    bias: &'a [f32],
+    d_out: usize,
+    out: &'a mut [f32],
+}
+
+impl<const HOW: u8> Epilogue for Linear<'_, HOW> {
+    #[inline(always)]
+    fn take<S: Simd, const N: usize>(&mut self, simd: S, row: usize, column: usize, values: &[S::F32; N]) {
+        let width = (self.d_out - column.min(self.d_out)).min(N * S::LANES);
+        let out = &mut self.out[row * self.d_out + column.min(self.d_out)..][..width];
+        let bias = &self.bias[column.min(self.d_out)..][..width];
+        if width == N * S::LANES {
+            for v in 0..N {
+                let (out, bias) = (&mut out[v * S::LANES..], &bias[v * S::LANES..]);
+                let value = simd.add(values[v], simd.load(bias));
+                let value = match HOW {
+                    ADD => simd.add(value, simd.load(out)),
+                    RELU => simd.max(value, simd.splat(0.0)),
+                    _ => value,
+                };
+                simd.store(value, out);
+            }
+            return;
+        }
+        for ((out, bias), &value) in out.chunks_mut(S::LANES).zip(bias.chunks(S::LANES)).zip(values) {
+            let value = simd.add(value, simd.load_partial(bias));
+            let value = match HOW {
+                ADD => simd.add(value, simd.load_partial(out)),
+                RELU => simd.max(value, simd.splat(0.0)),
+                _ => value,
+            };
+            simd.store_partial(value, out);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Which instruction set runs, chosen once at run time.
+
+use std::cell::Cell;
+
+/// Instruction sets with kernels of their own, from the plainest up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Isa {
+    /// Whatever the target's baseline offers.
+    Portable,
+    /// AVX2 with FMA.
+    Avx2,
+    /// AVX-512 F, BW, DQ, VL and VNNI.
+    Avx512,
+}
+
+thread_local! {
+    static LIMIT: Cell<Isa> = const { Cell::new(Isa::Avx512) };
+}
+
+/// Runs `work` with kernels of at most `limit` on this thread: for tests and for measuring what an older processor does.
+pub fn with_isa_at_most<T>(limit: Isa, work: impl FnOnce() -> T) -> T {
+    struct Restore(Isa);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            LIMIT.set(self.0);
+        }
+    }
+    let _restore = Restore(LIMIT.replace(limit));
+    work()
+}
+
+impl Isa {
+    /// The best instruction set of this processor within this thread's limit.
+    #[must_use]
+    #[inline]
+    pub fn best() -> Self {
+        Self::detected().min(LIMIT.get())
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn detected() -> Self {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vnni");
+        match (avx2, avx512) {
+            (true, true) => Self::Avx512,
+            (true, false) => Self::Avx2,
+            _ => Self::Portable,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn detected() -> Self {
+        Self::Portable
+    }
+}
+
+/// Defines `fn name(args)`, or `fn name[T: Bound](args)`, as a call of `generic(simd, args)`, compiled for each instruction set, with the best one that
+/// the processor has. `generic` and all that it calls with `simd` must be `#[inline(always)]`.
+macro_rules! on_best_isa {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident $([$generic_type:ident: $bound:path])? ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:path;) => {
+        $(#[$meta])*
+        $vis fn $name $(<$generic_type: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
+            use $crate::inference::simd::{Isa, Portable};
+            #[cfg(target_arch = "x86_64")]
+            {
+                use $crate::inference::simd::{Avx2, Avx512};
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")]
+                fn avx512 $(<$generic_type: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: this function is entered only where the processor has these instructions.
+                    $generic(unsafe { Avx512::new() }, $($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2 $(<$generic_type: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: as above.
+                    $generic(unsafe { Avx2::new() }, $($arg),*)
+                }
+                match Isa::best() {
+                    // SAFETY: `best` names only what it detected on this processor.
+                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    Isa::Avx2 => return unsafe { avx2($($arg),*) },
+                    Isa::Portable => {}
+                }
+            }
+            $generic(Portable, $($arg),*)
+        }
+    };
+}
+pub(crate) use on_best_isa;

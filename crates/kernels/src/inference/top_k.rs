@@ -1,0 +1,143 @@
+//! The output projection, the softmax's denominator and the most probable tokens of each row in one pass.
+//!
+//! Logits leave the registers of the product and are never stored: each row keeps its `k` best so far and a running sum
+//! of exponentials relative to the best.
+
+use super::activations::Activations;
+use super::exp::exp;
+use super::matrix::{Matrix, PANEL};
+use super::product::{Epilogue, run};
+use super::simd::Simd;
+
+const WIDEST: usize = 16;
+
+/// The `k` most probable classes of each row, and the room to find them in.
+#[derive(Debug, Default)]
+pub struct TopK {
+    k: usize,
+    d_out: usize,
+    rows: Vec<Row>,
+    /// `[rows, k]`, descending; the unfilled rest is -inf.
+    logits: Vec<f32>,
+    /// `[rows, k]`.
+    classes: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    /// The greatest logit so far.
+    best: f32,
+    /// The least of the `k` greatest so far.
+    threshold: f32,
+    /// Sums of `e^(logit - best)` by lane.
+    sums: [f32; WIDEST],
+}
+
+impl TopK {
+    /// Finds the `k` greatest logits `x W^T` of each row of `x`, `[rows, d_in]`, and their log-probabilities.
+    ///
+    /// # Panics
+    /// If shapes or precisions do not fit.
+    pub fn find(&mut self, x: &Activations, weights: &Matrix, k: usize) {
+        (self.k, self.d_out) = (k.min(weights.d_out()), weights.d_out());
+        self.rows.clear();
+        self.rows.resize(x.rows, Row { best: f32::NEG_INFINITY, threshold: f32::NEG_INFINITY, sums: [0.0; WIDEST] });
+        self.logits.clear();
+        self.logits.resize(x.rows * self.k, f32::NEG_INFINITY);
+        self.classes.clear();
+        self.classes.resize(x.rows * self.k, 0);
+        run(x, weights, self);
+    }
+
+    /// The classes of `row` with log p, best first; of equal ones the lower comes first. As many as were asked for or
+    /// as there are classes.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> {
+        let range = row * self.k..(row + 1) * self.k;
+        let Row { best, sums, .. } = &self.rows[row];
+        let log_sum = sums.iter().sum::<f32>().ln();
+        // The best is subtracted first, so that great logits lose no digits; without one (all were NaN) nothing is likely.
+        let log_prob = move |logit: f32| {
+            if logit > f32::NEG_INFINITY { ((logit - best) - log_sum).min(0.0) } else { f32::NEG_INFINITY }
+        };
+        self.classes[range.clone()]
+            .iter()
+            .zip(&self.logits[range])
+            .map(move |(&class, &logit)| (class, log_prob(logit)))
+    }
+
+    /// Puts the logits above the row's threshold among its best, and moves its sums to the new best.
+    #[cold]
+    fn insert(&mut self, row: usize, column: usize, logits: &[f32]) {
+        let range = row * self.k..(row + 1) * self.k;
+        let (best, classes) = (&mut self.logits[range.clone()], &mut self.classes[range]);
+        let state = &mut self.rows[row];
+        for (i, &logit) in logits.iter().enumerate() {
+            if logit > best[best.len() - 1] {
+                let place = best.partition_point(|&other| other >= logit);
+                best[place..].rotate_right(1);
+                classes[place..].rotate_right(1);
+                (best[place], classes[place]) = (logit, (column + i) as u32);
+            }
+        }
+        let shrink = (state.best - best[0]).exp();
+        if state.best > f32::NEG_INFINITY {
+            state.sums.iter_mut().for_each(|sum| *sum *= shrink);
+        }
+        (state.best, state.threshold) = (best[0], best[best.len() - 1]);
+    }
+}
+
+impl Epilogue for TopK {
+    #[inline(always)]
+    fn take<S: Simd, const N: usize>(&mut self, simd: S, row: usize, column: usize, values: &[S::F32; N]) {
+        let width = self.d_out.saturating_sub(column).min(N * S::LANES);
+        if width < N * S::LANES {
+            self.take_last(simd, row, column, values, width);
+            return;
+        }
+        let mut greatest = values[0];
+        for &value in &values[1..] {
+            greatest = simd.max(greatest, value);
+        }
+        if simd.any_above(greatest, simd.splat(self.rows[row].threshold)) {
+            let mut logits = [0.0; PANEL];
+            for v in 0..N {
+                simd.store(values[v], &mut logits[v * S::LANES..]);
+            }
+            self.insert(row, column, &logits[..width]);
+        }
+        let state = &mut self.rows[row];
+        let best = simd.splat(state.best);
+        let mut sums = simd.load(&state.sums);
+        for &value in values {
+            sums = simd.add(sums, exp(simd, simd.sub(value, best)));
+        }
+        simd.store(sums, &mut state.sums);
+    }
+}
+
+impl TopK {
+    /// The last columns, of which only `width` are classes.
+    #[inline(always)]
+    fn take_last<S: Simd, const N: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+        values: &[S::F32; N],
+        width: usize,
+    ) {
+        if width == 0 {
+            return;
+        }
+        let mut logits = [0.0; PANEL];
+        for v in 0..N {
+            simd.store(values[v], &mut logits[v * S::LANES..]);
+        }
+        self.insert(row, column, &logits[..width]);
+        let state = &mut self.rows[row];
+        for logit in &logits[..width] {
+            state.sums[0] += (logit - state.best).exp();
+        }
+    }
+}
