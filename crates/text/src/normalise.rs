@@ -1,24 +1,26 @@
 //! Normalisation before everything else: Unicode NFC, and one kind of space.
 //!
-//! Whatever a vocabulary's own rule does comes after this one. What is lost, and no more than that:
-//!
-//! | in | out | why |
-//! |---|---|---|
-//! | decomposed letters (`U` + U+0308) | composed (U+00DC) | one spelling for one word |
-//! | canonical singletons (U+212B ångström sign) | their letter (U+00C5) | NFC |
-//! | tab, VT, FF, CR, U+001C-U+001F, U+0085, U+2028, U+2029, no-break and other spaces | one space | inside a line they separate words |
-//! | NUL and the other control characters | one space | a word never continues across one |
-//! | runs of spaces, spaces at either end | one space, none | SentencePiece drops them as well |
-//! | U+2581 `▁` | one space | SentencePiece's own mark for a space |
-//! | U+200B zero-width space, U+FEFF byte-order mark | nothing | invisible, and would split words |
-//! | U+2047 `⁇` | `??` | SentencePiece prints it for an unknown piece: a reader could not tell them apart |
-//!
-//! Compatibility characters (`½`, `™`, `…`, `m²`, ligatures), German quotes, soft hyphens, joiners and emoji stay.
+//! The table of what that loses is with [`normalise`]; a test holds it.
 
 use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// The line in Unicode NFC with one kind of space, as the table at the head of this module's source says.
+/// The line in Unicode NFC with one kind of space.
+///
+/// Whatever a vocabulary's own rule does comes after this one. What is lost, and no more than that:
+///
+/// | in | out | why |
+/// |---|---|---|
+/// | decomposed letters (`U` + U+0308) | composed (U+00DC) | one spelling for one word |
+/// | canonical singletons (U+212B ångström sign) | their letter (U+00C5) | NFC |
+/// | tab, VT, FF, CR, U+001C-U+001F, U+0085, U+2028, U+2029, no-break and other spaces | one space | inside a line they separate words |
+/// | NUL and the other control characters | one space | a word never continues across one |
+/// | runs of spaces, spaces at either end | one space, none | SentencePiece drops them as well |
+/// | U+2581 `▁` | one space | SentencePiece's own mark for a space |
+/// | U+200B zero-width space, U+FEFF byte-order mark | nothing | invisible, and would split words |
+/// | U+2047 `⁇` | `??` | SentencePiece prints it for an unknown piece: a reader could not tell them apart |
+///
+/// Compatibility characters (`½`, `™`, `…`, `m²`, ligatures), German quotes, soft hyphens, joiners and emoji stay.
 ///
 /// Idempotent. Never longer than three times its input, and borrowed when there is nothing to do.
 #[must_use]

@@ -76,7 +76,7 @@ fn little_of_a_batch_is_padding() {
         }
         let padding = 1.0 - real as f64 / cells as f64;
         println!("{count} pairs, {max_tokens} tokens: {:.1} % padding", 100.0 * padding);
-        assert!(padding < 0.1, "{padding}");
+        assert!(padding < 0.07, "{padding}");
     }
 }
 
@@ -90,7 +90,7 @@ fn a_pair_that_fits_no_batch_is_refused_with_its_index() {
 
 #[test]
 fn lines_are_grouped_by_length_the_longest_first_and_each_once() {
-    assert_eq!(plan_lines(&[3, 9, 1, 3, 20, 1, 1], 9), [vec![4], vec![1], vec![0, 3], vec![2, 5, 6]]);
+    assert_eq!(plan_lines(&[3, 9, 1, 3, 20, 1, 1], 9), [vec![4], vec![1], vec![0, 3, 2], vec![5, 6]]);
     assert_eq!(plan_lines(&[], 9), Vec::<Vec<usize>>::new());
     let mut random = SplitMix64::new(8);
     let lengths: Vec<usize> = (0..873).map(|_| random.below(50) as usize).collect();

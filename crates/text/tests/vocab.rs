@@ -50,8 +50,8 @@ fn toy_lines() -> Vec<String> {
 
 /// A line of characters that are each likely to break something.
 fn odd_line(random: &mut SplitMix64) -> String {
-    const STOCK: [&str; 24] = [
-        "a", "e", "The", " ", "  ", "\t", "\0", "\u{2028}", "\u{a0}", "\u{2581}", "\u{2047}", "ü", "u\u{308}",
+    const STOCK: [&str; 25] = [
+        "a", "e", "sss", "The", " ", "  ", "\t", "\0", "\u{2028}", "\u{a0}", "\u{2581}", "\u{2047}", "ü", "u\u{308}",
         "\u{308}", "</s>", "<unk>", "<0x41>", "😀", "日", "\u{feff}", "\u{200b}", "ß", "½", "\u{fffd}",
     ];
     (0..random.below(12)).map(|_| STOCK[random.below(STOCK.len() as u64) as usize]).collect()
@@ -150,7 +150,8 @@ fn without_byte_fallback_unknown_characters_are_dropped_and_never_printed_as_mar
 fn dropout_of_zero_is_plain_encoding_and_of_one_is_characters() {
     let mut random = SplitMix64::new(9);
     let odd = (0..1000).map(|_| odd_line(&mut random));
-    for line in toy_lines().into_iter().chain(odd) {
+    // Of two equal merges in "sss" the left one comes first.
+    for line in toy_lines().into_iter().chain(odd).chain(["sss".to_owned()]) {
         let ids = TOY.encode(&line);
         assert_eq!(TOY.encode_with_dropout(&line, 0.0, 1).unwrap(), ids, "{line:?}");
     }
@@ -208,10 +209,10 @@ fn a_sample_is_decided_by_its_seed() {
 }
 
 #[test]
-fn nul_bytes_and_overlong_lines_in_the_training_text_do_no_harm() {
+fn nul_bytes_decomposed_letters_and_overlong_lines_in_the_training_text_do_no_harm() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("text");
-    let text = toy_lines().join("\n").replace("cat sits", "cat\0sits");
+    let text = toy_lines().join("\n").replace(' ', "\0").replace('ü', "u\u{308}");
     fs::write(&path, format!("{text}\n{}\n", "qx".repeat(5000))).unwrap();
     assert_eq!(recipe().train(&[path]).unwrap(), recipe().train(&[fixture("toy.txt")]).unwrap());
 }
@@ -225,7 +226,24 @@ fn a_text_too_small_for_the_size_is_refused_in_words() {
     let dir = tempfile::tempdir().unwrap();
     let empty = dir.path().join("empty");
     fs::write(&empty, "").unwrap();
-    assert!(matches!(recipe().train(&[empty]).unwrap_err(), TextError::Train { .. }));
+    let error = recipe().train(&[empty]).unwrap_err().to_string();
+    assert!(error.contains("no words"), "{error}");
+}
+
+#[test]
+fn a_control_piece_that_would_break_the_options_is_refused() {
+    for piece in ["", "a,b", "a\nvocab_size=300", "two words", "\""] {
+        let recipe = VocabRecipe { control_symbols: vec![piece.to_owned()], ..recipe() };
+        assert!(matches!(recipe.train(&[fixture("toy.txt")]).unwrap_err(), TextError::Train { .. }), "{piece:?}");
+    }
+}
+
+#[test]
+fn a_vocabulary_of_another_kind_encodes_but_has_no_dropout() {
+    // The last model type in the file counts; this one says unigram.
+    let unigram = Vocab::from_bytes(&[TOY.as_bytes(), &[0x12, 2, 0x18, 1]].concat()).unwrap();
+    assert_eq!(unigram.decode(&unigram.encode("The cat")), "The cat");
+    assert!(matches!(unigram.resegment(&[], 0.1, 1).unwrap_err(), TextError::NoDropout { .. }));
 }
 
 #[test]
@@ -254,6 +272,9 @@ fn files_that_are_no_vocabulary_are_refused_by_name() {
         let error = Vocab::open(&path).unwrap_err();
         assert!(matches!(error, TextError::NotAVocab { .. }), "{error}");
         assert!(error.to_string().contains("vocab.model"), "{error}");
+    }
+    for end in 0..whole.len() {
+        assert!(Vocab::from_bytes(&whole[..end]).is_err(), "cut at {end}");
     }
 }
 

@@ -5,18 +5,15 @@ use crate::{
     rng::{SplitMix64, mix},
 };
 
-/// Batches' worth of pairs that are sorted by length together. More of them pad less, fewer mix the lengths of an
-/// epoch's batches better; at 100 the padding is within a percent of that of sorting everything.
-const WINDOW_BATCHES: usize = 100;
-
 /// Batches of sentence pairs for one epoch of training: each pair exactly once, as indices into `lengths`.
 ///
 /// `lengths` are (source, target) tokens without eos; every side gets one more for eos (or bos). A batch's cost is its
 /// rows times the longest side in it, and at most `max_tokens`.
 ///
-/// The pairs are shuffled, cut into windows, sorted by length within each window, cut into batches, and the batches
-/// shuffled. `seed` and `epoch` alone decide; an epoch's plan does not need those before it, so that a resumed run can
-/// make it anew.
+/// The pairs are shuffled, sorted by length with ties left as shuffled, cut into batches, and the batches shuffled: pairs
+/// of equal lengths meet by chance. Sorting the whole epoch pads 1 to 5 % where windows of a hundred batches pad 7 %.
+///
+/// `seed` and `epoch` alone decide, and an epoch's plan does not need those before it: a resumed run makes it anew.
 ///
 /// # Errors
 /// [`TextError::TooLong`] for a pair that costs more than `max_tokens` on its own.
@@ -31,23 +28,14 @@ pub fn plan_batches(
         src_len.max(tgt_len) + 1
     };
     let mut pairs: Vec<u32> = (0..lengths.len() as u32).collect();
-    let mut total = 0;
-    for &pair in &pairs {
-        let tokens = cost(pair);
-        if tokens > max_tokens {
-            return Err(TextError::TooLong { index: pair as usize, tokens, max_tokens });
-        }
-        total += tokens;
+    if let Some(&pair) = pairs.iter().find(|&&pair| cost(pair) > max_tokens) {
+        return Err(TextError::TooLong { index: pair as usize, tokens: cost(pair), max_tokens });
     }
     let mut random = SplitMix64::new(mix(&[seed, epoch]));
     random.shuffle(&mut pairs);
-    let pairs_per_batch = (max_tokens * lengths.len()).div_ceil(total.max(1)).max(1);
-    let mut batches = Vec::new();
-    for window in pairs.chunks_mut(pairs_per_batch * WINDOW_BATCHES) {
-        // Stable: pairs of equal lengths stay shuffled.
-        window.sort_by_key(|&pair| (cost(pair), lengths[pair as usize]));
-        cut(window, max_tokens, cost, &mut batches);
-    }
+    // Stable: pairs of equal lengths stay shuffled.
+    pairs.sort_by_key(|&pair| (cost(pair), lengths[pair as usize]));
+    let mut batches = cut(&pairs, max_tokens, cost);
     random.shuffle(&mut batches);
     Ok(batches)
 }
@@ -61,13 +49,12 @@ pub fn plan_batches(
 pub fn plan_lines(lengths: &[usize], max_tokens: usize) -> Vec<Vec<usize>> {
     let mut lines: Vec<usize> = (0..lengths.len()).collect();
     lines.sort_by_key(|&line| (std::cmp::Reverse(lengths[line]), line));
-    let mut batches = Vec::new();
-    cut(&lines, max_tokens, |line| lengths[line], &mut batches);
-    batches
+    cut(&lines, max_tokens, |line| lengths[line])
 }
 
 /// Cuts a list into runs of which each costs at most `max_tokens`: length of the run times its greatest cost.
-fn cut<T: Copy>(items: &[T], max_tokens: usize, cost: impl Fn(T) -> usize, batches: &mut Vec<Vec<T>>) {
+fn cut<T: Copy>(items: &[T], max_tokens: usize, cost: impl Fn(T) -> usize) -> Vec<Vec<T>> {
+    let mut batches = Vec::new();
     let mut batch = Vec::new();
     let mut longest = 0;
     for &item in items {
@@ -81,4 +68,5 @@ fn cut<T: Copy>(items: &[T], max_tokens: usize, cost: impl Fn(T) -> usize, batch
     if !batch.is_empty() {
         batches.push(batch);
     }
+    batches
 }

@@ -96,3 +96,18 @@ impl fmt::Display for FilterReport {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_at_a_limit_is_kept_and_one_beyond_is_not() {
+        let filter = PairFilter { max_tokens: Some(40), max_length_ratio: Some(4.0), ..PairFilter::default() };
+        let cases =
+            [((40, 10), None), ((10, 40), None), ((41, 40), Some(Dropped::TooLong)), ((9, 37), Some(Dropped::Ratio))];
+        for ((src_len, tgt_len), reason) in cases {
+            assert_eq!(filter.reason(src_len, tgt_len), reason, "{src_len} and {tgt_len}");
+        }
+    }
+}

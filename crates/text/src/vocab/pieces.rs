@@ -1,9 +1,12 @@
 //! The parts of a SentencePiece model file that the bindings do not show: each piece with its score and kind.
 //!
-//! A model file is a protocol buffer, `sentencepiece_model.proto`: `ModelProto { repeated SentencePiece pieces = 1;
-//! TrainerSpec trainer_spec = 2; }`, `SentencePiece { string piece = 1; float score = 2; Type type = 3; }`,
-//! `TrainerSpec { ModelType model_type = 3; bool byte_fallback = 35; }`. The wire format is a list of fields, each a
-//! key (number << 3 | wire type) and a value.
+//! A model file is a protocol buffer (`sentencepiece_model.proto`), of which this reads the fields
+//!
+//! - `ModelProto { repeated SentencePiece pieces = 1; TrainerSpec trainer_spec = 2; NormalizerSpec normalizer_spec = 3; }`
+//! - `SentencePiece { string piece = 1; float score = 2; Type type = 3; }`
+//! - `TrainerSpec { ModelType model_type = 3; bool byte_fallback = 35; }`
+//!
+//! The wire format is a list of fields, each a key (number << 3 | wire type) and a value.
 
 /// What the model file says of its pieces.
 #[derive(Debug)]
@@ -38,14 +41,17 @@ impl ModelFile {
     /// Parses a model file, or says what is wrong with it.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         let mut model = Self { pieces: Vec::new(), is_bpe: false, byte_fallback: false };
+        let mut has_normalizer = false;
         for field in Fields(bytes) {
             match field? {
                 (1, Value::Bytes(piece)) => model.pieces.push(Piece::parse(piece)?),
                 (2, Value::Bytes(spec)) => model.read_trainer_spec(spec)?,
+                (3, Value::Bytes(_)) => has_normalizer = true,
                 _ => {}
             }
         }
-        if model.pieces.is_empty() { Err("it has no pieces") } else { Ok(model) }
+        // The normaliser is the last field that every trainer writes: a file cut at a field's end lacks it.
+        if model.pieces.is_empty() || !has_normalizer { Err(TRUNCATED) } else { Ok(model) }
     }
 
     fn read_trainer_spec(&mut self, spec: &[u8]) -> Result<(), &'static str> {

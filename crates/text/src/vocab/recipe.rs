@@ -108,7 +108,11 @@ impl VocabRecipe {
     /// # Errors
     /// What reading the files reports, and [`TextError::Train`] when the text cannot fill the recipe's size.
     pub fn train<P: AsRef<Path>>(&self, files: &[P]) -> Result<Vec<u8>, TextError> {
+        self.check_control_symbols()?;
         let words = self.count_words(files)?;
+        if words.is_empty() {
+            return Err(TextError::Train { reason: "the files hold no words".to_owned() });
+        }
         let mut sentences = String::new();
         for (word, count) in &words {
             // Writing to a string cannot fail.
@@ -143,6 +147,18 @@ impl VocabRecipe {
             match words.get_mut(word) {
                 Some(count) => *count += 1,
                 None => drop(words.insert(word.to_owned(), 1)),
+            }
+        }
+    }
+
+    /// Control symbols are handed over as a list with commas.
+    fn check_control_symbols(&self) -> Result<(), TextError> {
+        let breaks = |c: char| c.is_whitespace() || c.is_control() || c == ',' || c == '"';
+        match self.control_symbols.iter().find(|piece| piece.is_empty() || piece.contains(breaks)) {
+            None => Ok(()),
+            Some(piece) => {
+                let reason = format!("a control symbol has no spaces, commas or quotes: {piece:?}");
+                Err(TextError::Train { reason })
             }
         }
     }
