@@ -121,20 +121,9 @@ impl Bleu {
         }
     }
 
-    /// The score from column sums of statistics, [10].
+    /// The score with its parts from column sums of statistics, `[10]`.
     pub(crate) fn score_of(self, total: &[f64], references: usize) -> BleuScore {
-        let counts: Vec<i64> = total.iter().map(|&count| count as i64).collect();
-        let (matches, ngrams) = counts[2..].split_at(MAX_ORDER);
-        let score = sacrebleu_rs::compute_bleu(
-            matches.to_vec(),
-            ngrams.to_vec(),
-            counts[0],
-            counts[1],
-            self.smoothing.name(),
-            None,
-            false,
-            MAX_ORDER,
-        );
+        let score = self.compute(total);
         BleuScore {
             score: score.score,
             precisions: score.precisions,
@@ -147,7 +136,20 @@ impl Bleu {
         }
     }
 
-    /// [hypothesis length, closest reference length, matches x 4, n-grams x 4].
+    /// The figure alone from column sums of statistics, `[10]`.
+    pub(crate) fn value_of(self, total: &[f64]) -> f64 {
+        self.compute(total).score
+    }
+
+    fn compute(self, total: &[f64]) -> sacrebleu_rs::BleuScore {
+        let counts: Vec<i64> = total.iter().map(|&count| count as i64).collect();
+        let (matches, ngrams) = counts[2..].split_at(MAX_ORDER);
+        let (matches, ngrams) = (matches.to_vec(), ngrams.to_vec());
+        let smoothing = self.smoothing.name();
+        sacrebleu_rs::compute_bleu(matches, ngrams, counts[0], counts[1], smoothing, None, false, MAX_ORDER)
+    }
+
+    /// `[hypothesis length, closest reference length, matches x 4, n-grams x 4]`.
     fn segment_statistics(self, segment: &Segment<'_>) -> Vec<f64> {
         // The text is tokenised here: the scorer underneath takes any unknown tokenizer name for 13a.
         let counter =

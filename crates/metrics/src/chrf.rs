@@ -60,7 +60,7 @@ fn f_of_averages(orders: impl Iterator<Item = (f64, f64, f64)>, factor: f64) -> 
 /// The mean over all orders of (1 + beta^2) P R / (beta^2 P + R), each of P, R and F being 1e-16 where it is undefined.
 fn average_of_f(orders: impl ExactSizeIterator<Item = (f64, f64, f64)>, factor: f64) -> f64 {
     const EPSILON: f64 = 1e-16;
-    let count = orders.len() as f64;
+    let count = orders.len().max(1) as f64;
     let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { EPSILON };
     let scores = orders.map(|(hypothesis, reference, matches)| {
         let (precision, recall) = (ratio(matches, hypothesis), ratio(matches, reference));
@@ -104,8 +104,8 @@ impl Chrf {
             .with("space", "no")
     }
 
-    /// chrF, 0 to 100, from column sums of statistics, [3 * orders].
-    pub(crate) fn score_of(&self, total: &[f64]) -> f64 {
+    /// chrF, 0 to 100, from column sums of statistics, `[3 * orders]`.
+    pub(crate) fn value_of(&self, total: &[f64]) -> f64 {
         let factor = f64::from(self.beta).powi(2);
         let orders = total.chunks_exact(3).map(|order| (order[0], order[1], order[2]));
         100.0
@@ -115,7 +115,7 @@ impl Chrf {
             }
     }
 
-    /// [hypothesis n-grams, reference n-grams, matches] for each order, of the reference with the highest chrF.
+    /// `[hypothesis n-grams, reference n-grams, matches]` for each order, of the reference with the highest chrF.
     fn segment_statistics(&self, segment: &Segment<'_>) -> Vec<f64> {
         let hypothesis = self.case.apply(segment.hypothesis);
         let hypothesis = Units::of(&hypothesis);
@@ -123,7 +123,7 @@ impl Chrf {
         for reference in &segment.references {
             let reference = self.case.apply(reference);
             let counts = self.count(&hypothesis, &Units::of(&reference));
-            let score = self.score_of(&counts);
+            let score = self.value_of(&counts);
             // The first of equals stays.
             if best.as_ref().is_none_or(|(highest, _)| score > *highest) {
                 best = Some((score, counts));
@@ -165,7 +165,7 @@ fn split_punctuation(word: &str) -> impl Iterator<Item = &str> {
     [first, second].into_iter().filter(|part| !part.is_empty())
 }
 
-/// [hypothesis n-grams, reference n-grams, matches] of one order. A hypothesis is not charged with n-grams so long that
+/// `[hypothesis n-grams, reference n-grams, matches]` of one order. A hypothesis is not charged with n-grams so long that
 /// the reference has none.
 fn count_order<T: Eq + Hash>(hypothesis: &[T], reference: &[T], order: usize) -> [f64; 3] {
     let reference_ngrams = reference.windows(order).len();

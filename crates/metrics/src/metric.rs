@@ -71,8 +71,8 @@ impl Metric {
     }
 
     /// The sufficient statistics of each line:
-    /// BLEU [hypothesis length, reference length, matches x 4, n-grams x 4];
-    /// chrF [hypothesis n-grams, reference n-grams, matches] for each order; TER [edits, reference words].
+    /// BLEU `[hypothesis length, reference length, matches x 4, n-grams x 4]`;
+    /// chrF `[hypothesis n-grams, reference n-grams, matches]` for each order; TER `[edits, reference words]`.
     ///
     /// # Errors
     /// If a line is too long for TER.
@@ -98,9 +98,9 @@ impl Metric {
     #[must_use]
     pub(crate) fn value_of(&self, total: &[f64]) -> f64 {
         match self {
-            Self::Bleu(bleu) => bleu.score_of(total, 1).score,
-            Self::Chrf(chrf) => chrf.score_of(total),
-            Self::Ter(_) => Ter::score_of(total),
+            Self::Bleu(bleu) => bleu.value_of(total),
+            Self::Chrf(chrf) => chrf.value_of(total),
+            Self::Ter(_) => Ter::value_of(total),
         }
     }
 
@@ -112,7 +112,7 @@ impl Metric {
         Ok(self.score_of(&self.statistics(corpus)?, corpus.reference_streams()))
     }
 
-    /// The score of a system from its `statistics`, taken against `references` streams.
+    /// The score of a system from the `statistics` that this metric made of it against `references` streams.
     #[must_use]
     pub fn score_of(&self, statistics: &Statistics, references: usize) -> Score {
         let total = statistics.total();

@@ -34,8 +34,9 @@ impl Signature {
     pub(crate) fn resampled(mut self, key: &'static str, resampling: Resampling) -> Self {
         let samples = (key, resampling.samples.to_string());
         match self.fields.iter().position(|&(name, _)| name == "seed") {
-            Some(seed) => self.fields.insert(seed, samples),
             None => drop(self.fields.splice(1..1, [samples, ("seed", resampling.seed.to_string())])),
+            Some(seed) if !self.fields.contains(&samples) => self.fields.insert(seed, samples),
+            Some(_) => {}
         }
         self
     }
@@ -53,5 +54,23 @@ impl fmt::Display for Signature {
 impl Serialize for Signature {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PairedTest;
+
+    #[test]
+    fn an_interval_and_a_test_are_named_once_each_before_the_seed() {
+        let resampling = |test: PairedTest| Resampling { samples: test.default_samples(), seed: 7 };
+        let bootstrap = resampling(PairedTest::Bootstrap);
+        let interval = Signature::new(1).with("case", "lc").resampled("bs", bootstrap);
+        let expected = format!("nrefs:1|bs:1000|seed:7|case:lc|version:{VERSION}");
+        assert_eq!(interval.to_string(), expected);
+        assert_eq!(interval.clone().resampled("bs", bootstrap).to_string(), expected);
+        let both = interval.resampled("ar", resampling(PairedTest::ApproximateRandomization));
+        assert_eq!(both.to_string(), format!("nrefs:1|bs:1000|ar:10000|seed:7|case:lc|version:{VERSION}"));
     }
 }

@@ -114,7 +114,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// The bootstrap interval of a system under `metric`.
+/// The bootstrap interval of a system under `metric`, from the `statistics` that `metric` made.
 #[must_use]
 pub fn confidence(metric: &Metric, statistics: &Statistics, resampling: Resampling) -> Interval {
     let mut generator = Generator::new(resampling.seed);
@@ -122,7 +122,7 @@ pub fn confidence(metric: &Metric, statistics: &Statistics, resampling: Resampli
     Interval::of(draws.map(|draw| metric.value_of(&statistics.total_of(draw))).collect())
 }
 
-/// Compares two systems on the same test set under `metric`.
+/// Compares two systems on the same test set under `metric`, from the statistics that `metric` made of them.
 ///
 /// # Errors
 /// If the systems have different numbers of lines.
@@ -175,6 +175,7 @@ fn approximate_randomization(
     Comparison::of(metric, system, baseline, differences)
 }
 
+/// The column sums of both systems after the swaps.
 fn swapped_totals(system: &Statistics, baseline: &Statistics, coins: &[bool]) -> (Vec<f64>, Vec<f64>) {
     let mut one = system.total_of([]);
     let mut other = one.clone();

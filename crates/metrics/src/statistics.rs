@@ -2,11 +2,12 @@
 
 use crate::corpus::{Corpus, Segment};
 
-/// Sufficient statistics of one system under one metric, [lines, width].
+/// Sufficient statistics of one system under one metric, `[lines, width]`.
 ///
 /// A corpus score is a function of the column sums alone, so resampling lines costs additions only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statistics {
+    lines: usize,
     width: usize,
     values: Vec<f64>, // [lines * width]
 }
@@ -15,13 +16,13 @@ impl Statistics {
     /// Collects the rows of `width` numbers that `of_segment` computes for each line of `corpus`.
     pub(crate) fn collect(corpus: &Corpus<'_>, width: usize, of_segment: impl Fn(&Segment<'_>) -> Vec<f64>) -> Self {
         let values = corpus.segments().flat_map(|segment| of_segment(&segment)).collect();
-        Self { width, values }
+        Self { lines: corpus.lines(), width, values }
     }
 
     /// The number of lines.
     #[must_use]
     pub fn lines(&self) -> usize {
-        self.values.len() / self.width
+        self.lines
     }
 
     /// The statistics of one line, counted from 0.
@@ -33,13 +34,13 @@ impl Statistics {
         &self.values[line * self.width..(line + 1) * self.width]
     }
 
-    /// The column sums over all lines, [width].
+    /// The column sums over all lines, `[width]`.
     #[must_use]
     pub fn total(&self) -> Vec<f64> {
         self.total_of(0..self.lines())
     }
 
-    /// The column sums over the given lines, each as often as it is named, [width].
+    /// The column sums over the given lines, each as often as it is named, `[width]`.
     pub(crate) fn total_of(&self, lines: impl IntoIterator<Item = usize>) -> Vec<f64> {
         let mut total = vec![0.0; self.width];
         for line in lines {

@@ -56,9 +56,9 @@ impl Ter {
             .with("asian", "no")
     }
 
-    /// TER in percent, from column sums of statistics, [2]: 100 edits / reference words, and 100 for any edit where the
+    /// TER in percent, from column sums of statistics, `[2]`: 100 edits / reference words, and 100 for any edit where the
     /// references are empty. It may exceed 100; lower is better.
-    pub(crate) fn score_of(total: &[f64]) -> f64 {
+    pub(crate) fn value_of(total: &[f64]) -> f64 {
         let (edits, reference_words) = (total[0], total[1]);
         if reference_words > 0.0 {
             100.0 * (edits / reference_words)
@@ -69,7 +69,7 @@ impl Ter {
         }
     }
 
-    /// [edits to the closest reference, mean words of the references].
+    /// `[edits to the closest reference, mean words of the references]`.
     fn segment_statistics(self, segment: &Segment<'_>) -> Vec<f64> {
         let counter = sacrebleu_rs::Ter {
             normalized: false,
