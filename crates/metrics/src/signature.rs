@@ -64,13 +64,12 @@ mod tests {
 
     #[test]
     fn an_interval_and_a_test_are_named_once_each_before_the_seed() {
-        let resampling = |test: PairedTest| Resampling { samples: test.default_samples(), seed: 7 };
-        let bootstrap = resampling(PairedTest::Bootstrap);
+        let bootstrap = PairedTest::Bootstrap.resampling(None, 7);
         let interval = Signature::new(1).with("case", "lc").resampled("bs", bootstrap);
         let expected = format!("nrefs:1|bs:1000|seed:7|case:lc|version:{VERSION}");
         assert_eq!(interval.to_string(), expected);
         assert_eq!(interval.clone().resampled("bs", bootstrap).to_string(), expected);
-        let both = interval.resampled("ar", resampling(PairedTest::ApproximateRandomization));
+        let both = interval.resampled("ar", PairedTest::ApproximateRandomization.resampling(None, 7));
         assert_eq!(both.to_string(), format!("nrefs:1|bs:1000|ar:10000|seed:7|case:lc|version:{VERSION}"));
     }
 }

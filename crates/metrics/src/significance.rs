@@ -50,13 +50,15 @@ pub enum PairedTest {
 }
 
 impl PairedTest {
-    /// The number of samples or trials that sacreBLEU takes.
+    /// Draws for this test from `seed`; without a number of `samples`, as many as sacreBLEU takes: 1000 for the bootstrap,
+    /// 10,000 trials for approximate randomisation.
     #[must_use]
-    pub fn default_samples(self) -> NonZeroUsize {
-        match self {
+    pub fn resampling(self, samples: Option<NonZeroUsize>, seed: u64) -> Resampling {
+        let usual = match self {
             Self::Bootstrap => const { NonZeroUsize::new(1000).expect("positive") },
             Self::ApproximateRandomization => const { NonZeroUsize::new(10_000).expect("positive") },
-        }
+        };
+        Resampling { samples: samples.unwrap_or(usual), seed }
     }
 
     /// The key in the signature, and the name on the command line.

@@ -1,17 +1,19 @@
 //! `umlaut score`: BLEU, chrF and TER of a system, with intervals and paired tests.
 
 use std::io::{Write, stdout};
+use std::iter::from_fn;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use umlaut_metrics::{Averaging, Baseline, Case, Compounds, Corpus, Evaluation, Metric, Options};
-use umlaut_metrics::{PairedTest, Resampling, TestSet, Tokenizer};
+use umlaut_metrics::{PairedTest, TestSet, Tokenizer};
 use umlaut_text::corpus::LineReader;
 
 /// Arguments of `umlaut score`; files are plain, gzip or Zstandard, with one segment a line.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ScoreArgs {
     /// The system's output
     hypotheses: PathBuf,
@@ -57,26 +59,28 @@ pub(crate) struct ScoreArgs {
 pub(crate) fn run(args: &ScoreArgs) -> Result<()> {
     let has_bleu = args.metrics.iter().any(|metric| matches!(metric, Metric::Bleu(_)));
     ensure!(has_bleu || !args.compound_split, "--compound-split concerns BLEU, which --metrics leaves out");
-    let hypotheses = read(&args.hypotheses)?;
+    let (hypotheses, other) = (read(&args.hypotheses)?, args.paired.as_deref().map(read).transpose()?);
     let references = args.references.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     let references: Vec<&[String]> = references.iter().map(Vec::as_slice).collect();
-    let other = args.paired.as_deref().map(read).transpose()?;
     let system = Corpus::new(&hypotheses, &references).with_context(|| args.hypotheses.display().to_string())?;
-    system.warnings(args.tokenize).iter().for_each(|warning| eprintln!("warning: {warning}"));
-    let resampling =
-        |test: PairedTest| Resampling { samples: args.samples.unwrap_or(test.default_samples()), seed: args.seed };
-    let interval = args.confidence.then(|| resampling(PairedTest::Bootstrap));
+    for warning in system.warnings(args.tokenize) {
+        eprintln!("warning: {warning}");
+    }
     let other = other.as_deref().map(|lines| Corpus::new(lines, &references)).transpose().context("--paired")?;
+    let resampling = |test: PairedTest| test.resampling(args.samples, args.seed);
     let baseline = other.map(|corpus| Baseline { corpus, test: args.test, resampling: resampling(args.test) });
+    let interval = args.confidence.then(|| resampling(PairedTest::Bootstrap));
     let evaluation = Evaluation { system, interval, baseline };
     let scores = args.metrics.iter().map(|metric| evaluation.score(&metric.with_options(options(args))));
     let scores = scores.collect::<Result<Vec<_>, _>>()?;
-    let names = args.references.iter().map(|path| path.display().to_string());
-    let sets: Vec<_> = names.zip(&references).map(|(name, lines)| TestSet::new(name, lines)).collect();
+    let named = args.references.iter().zip(&references);
+    let sets: Vec<_> = named.map(|(path, lines)| TestSet::new(path.to_string_lossy(), lines)).collect();
     if args.json {
         return Ok(writeln!(stdout(), "{:#}", json!({ "references": sets, "scores": scores }))?);
     }
-    sets.iter().for_each(|set| eprintln!("reference {set}"));
+    for set in &sets {
+        eprintln!("reference {set}");
+    }
     scores.iter().try_for_each(|score| Ok(writeln!(stdout(), "{score}")?))
 }
 
@@ -91,9 +95,5 @@ fn options(args: &ScoreArgs) -> Options {
 
 fn read(path: &Path) -> Result<Vec<String>> {
     let mut reader = LineReader::open(path)?;
-    let mut lines = Vec::new();
-    while let Some(line) = reader.next_line()? {
-        lines.push(line.to_owned());
-    }
-    Ok(lines)
+    from_fn(|| Some(reader.next_line().transpose()?.map(str::to_owned))).map(|line| Ok(line?)).collect()
 }
