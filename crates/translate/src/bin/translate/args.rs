@@ -1,0 +1,133 @@
+//! The command line.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use umlaut_translate::{Format, LengthPenalty, Options, Precision};
+
+const EXAMPLES: &str = "\
+Examples:
+  echo 'Hello world.' | translate
+  translate news.en -o news.de
+  translate --nbest 4 news.en                # n ||| translation ||| score
+  translate --beam 1 --threads 2 < news.en   # faster, a little worse
+
+Each input line gives one output line, in the same order; a blank line stays blank. Input is UTF-8, one sentence a line,
+as people write it: no tokenisation, no sub-words. What is not UTF-8 is read as U+FFFD and reported. A line of more than
+512 tokens is translated in pieces. A translation is cut at twice its source's tokens and 32 more, or at --max-len.
+
+Exit status: 0 done; 1 some input could not be handled; 2 could not run.";
+
+/// Translate text, one sentence a line, from English to German unless --model says otherwise.
+#[derive(Debug, Parser)]
+#[command(name = "translate", version, after_help = EXAMPLES, max_term_width = 120)]
+pub(crate) struct Args {
+    /// Files to translate, one after the other [default: standard input, as is -]
+    #[arg(value_name = "FILE")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Write to OUT; it appears when it is complete, until then the work is in OUT.part [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Model directory [default: the built-in model]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) model: Option<PathBuf>,
+
+    /// Beam width; 1 is greedy search
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Search")]
+    beam: usize,
+
+    /// Exponent of the length penalty: larger = longer translations, 0 = none
+    #[arg(long, value_name = "A", default_value_t = 0.6, allow_negative_numbers = true, help_heading = "Search")]
+    length_penalty: f64,
+
+    /// Its formula, L being the tokens of a translation with its end mark
+    #[arg(long, value_name = "KIND", default_value = "length", help_heading = "Search")]
+    penalty: Penalty,
+
+    /// Cut translations at N tokens, the end mark counted, and report it
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    max_len: Option<usize>,
+
+    /// Write the N best translations of each line, at most the beam width: n ||| translation ||| score, n from 0
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    nbest: Option<usize>,
+
+    /// Write the score and a tab before each translation; n-best lists have scores without it
+    #[arg(long, help_heading = "Output")]
+    scores: bool,
+
+    /// Answer each line before the next is read, at some cost in speed; the default at a terminal
+    #[arg(long, help_heading = "Output")]
+    pub(crate) line_buffered: bool,
+
+    /// No warnings and no progress on standard error
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Threads [default: one for each processor]
+    #[arg(long, value_name = "N", help_heading = "Speed")]
+    threads: Option<NonZero<usize>>,
+
+    /// Arithmetic; int8 is faster, and a few translations in a hundred differ
+    #[arg(long, value_name = "KIND", default_value = "f32", help_heading = "Speed")]
+    precision: Arithmetic,
+
+    /// Size of a batch: its sentences times the tokens of the longest; it changes speed and memory, no translation
+    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Speed")]
+    batch_tokens: usize,
+}
+
+/// The formula of the length penalty.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Penalty {
+    /// log p / L^A, as in fairseq and Marian
+    Length,
+    /// log p / ((5 + L) / 6)^A, as in GNMT and tensor2tensor
+    Gnmt,
+}
+
+/// The network's arithmetic.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Arithmetic {
+    /// 32-bit floating point
+    F32,
+    /// 8-bit integers
+    Int8,
+}
+
+impl Args {
+    /// The translator's options; `interactive` input is answered line by line.
+    pub(crate) fn options(&self, interactive: bool) -> Options {
+        let alpha = self.length_penalty;
+        let defaults = Options::default();
+        let threads = self.threads.unwrap_or(defaults.threads);
+        let options = Options {
+            beam: self.beam,
+            length_penalty: match self.penalty {
+                Penalty::Length => LengthPenalty::Length { alpha },
+                Penalty::Gnmt => LengthPenalty::Gnmt { alpha },
+            },
+            n_best: self.nbest.unwrap_or(1),
+            max_len: self.max_len,
+            precision: match self.precision {
+                Arithmetic::F32 => Precision::F32,
+                Arithmetic::Int8 => Precision::Int8,
+            },
+            batch_tokens: self.batch_tokens,
+            ..defaults.with_threads(threads)
+        };
+        if self.line_buffered || interactive { Options { window_lines: 1, ..options } } else { options }
+    }
+
+    /// The form of the output.
+    pub(crate) fn format(&self) -> Format {
+        match (self.nbest, self.scores) {
+            (Some(_), _) => Format::NBest,
+            (None, true) => Format::Scored,
+            (None, false) => Format::Text,
+        }
+    }
+}

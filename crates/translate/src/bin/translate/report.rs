@@ -1,0 +1,120 @@
+//! What the reader of standard error is told: warnings by line number, and progress.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use umlaut_translate::Answer;
+
+/// Lines named for each kind of warning; the others are counted.
+const LINES_NAMED: u64 = 10;
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What can be worth a warning.
+#[derive(Clone, Copy)]
+enum Warning {
+    NotUtf8,
+    InPieces,
+    Cut,
+    Blank,
+}
+
+impl Warning {
+    const ALL: [Self; 4] = [Self::NotUtf8, Self::InPieces, Self::Cut, Self::Blank];
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::NotUtf8 => "not valid UTF-8; U+FFFD stands for what could not be read",
+            Self::InPieces => "too long for one sentence; translated in pieces",
+            Self::Cut => "the translation reached its length limit and was cut",
+            Self::Blank => "the model found no translation; the line is blank",
+        }
+    }
+
+    fn applies(self, answer: &Answer<'_>) -> bool {
+        let best = answer.translation.best();
+        match self {
+            Self::NotUtf8 => !answer.is_utf8,
+            Self::InPieces => answer.translation.pieces > 1,
+            Self::Cut => best.is_some_and(|best| best.is_cut),
+            Self::Blank => best.is_some_and(|best| best.text.is_empty()),
+        }
+    }
+}
+
+/// Keeps count, and says on standard error what is worth saying.
+pub(crate) struct Report {
+    is_quiet: bool,
+    /// Progress is for a person who waits, and not in the midst of translations.
+    shows_progress: bool,
+    started: Instant,
+    shown: Instant,
+    lines: u64,
+    tokens: usize,
+    /// How often each of [`Warning::ALL`] applied.
+    warnings: [u64; Warning::ALL.len()],
+}
+
+impl Report {
+    pub(crate) fn new(is_quiet: bool, output_is_terminal: bool) -> Self {
+        let shows_progress = !is_quiet && !output_is_terminal && io::stderr().is_terminal();
+        let now = Instant::now();
+        let warnings = [0; Warning::ALL.len()];
+        Self { is_quiet, shows_progress, started: now, shown: now, lines: 0, tokens: 0, warnings }
+    }
+
+    /// Takes note of an answer; `name` is that of its file.
+    pub(crate) fn answer(&mut self, name: Option<&str>, answer: &Answer<'_>) {
+        self.lines += 1;
+        self.tokens += answer.translation.best().map_or(0, |best| best.tokens);
+        for (kind, warning) in Warning::ALL.into_iter().enumerate() {
+            if warning.applies(answer) {
+                self.warnings[kind] += 1;
+                if self.warnings[kind] <= LINES_NAMED {
+                    let file = name.map(|name| format!("{name}, ")).unwrap_or_default();
+                    self.warn(&format!("{file}line {}: {}", answer.line, warning.text()));
+                }
+            }
+        }
+        if self.shows_progress && self.shown.elapsed() >= PROGRESS_INTERVAL {
+            self.shown = Instant::now();
+            say(&format!("\r{}", self.throughput()));
+        }
+    }
+
+    /// Closes with what was not named, and says whether all input could be read.
+    pub(crate) fn finish(self) -> bool {
+        for (warning, &count) in Warning::ALL.into_iter().zip(&self.warnings) {
+            if count > LINES_NAMED {
+                self.warn(&format!("{count} lines in all: {}", warning.text()));
+            }
+        }
+        if self.shows_progress {
+            say(&format!("\r{}\n", self.throughput()));
+        }
+        self.warnings[Warning::NotUtf8 as usize] == 0
+    }
+
+    fn warn(&self, text: &str) {
+        if !self.is_quiet {
+            // The progress line, if there is one, is overwritten.
+            let clear = if self.shows_progress { "\r\x1b[K" } else { "" };
+            say(&format!("{clear}translate: warning: {text}\n"));
+        }
+    }
+
+    fn throughput(&self) -> String {
+        let elapsed_seconds = self.started.elapsed().as_secs_f64();
+        let per_second = |count: f64| count / elapsed_seconds.max(1e-9);
+        format!(
+            "{} lines in {elapsed_seconds:.1} s: {:.1} lines/s, {:.0} tokens/s",
+            self.lines,
+            per_second(self.lines as f64),
+            per_second(self.tokens as f64)
+        )
+    }
+}
+
+/// Writes to standard error, which may be closed: then nobody wants to know.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
