@@ -1,0 +1,11 @@
+//! The program as a user meets it: real runs with a tiny random model.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod batching;
+mod decoding;
+mod failure;
+mod lines;
+mod model;
+mod program;
+mod streams;
+mod text;
