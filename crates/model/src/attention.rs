@@ -6,6 +6,7 @@ use umlaut_kernels::training::attention::Direction;
 
 use crate::config::TransformerConfig;
 use crate::dropout::Dropout;
+use crate::initial::Initial;
 use crate::linear::Linear;
 use crate::ops::{AttentionSpec, FusedOps, float, tensor};
 use crate::position::Rotary;
@@ -44,8 +45,8 @@ impl<B: FusedOps> Attention<B> {
     /// Projections drawn as fairseq draws them: those of queries, keys and values with gain 1/sqrt(2), as if the three
     /// were one matrix.
     #[must_use]
-    pub fn init(config: &TransformerConfig, device: &B::Device) -> Self {
-        let linear = |gain| Linear::init(config.d_model, config.d_model, gain, device);
+    pub fn init(config: &TransformerConfig, initial: &mut Initial<'_, B>) -> Self {
+        let mut linear = |gain| Linear::init(config.d_model, config.d_model, gain, initial);
         let joint = std::f64::consts::FRAC_1_SQRT_2;
         Self {
             query: linear(joint),

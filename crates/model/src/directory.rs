@@ -47,7 +47,7 @@ pub fn read_config(dir: &Path) -> Result<TransformerConfig, ModelError> {
 /// # Errors
 /// If a file cannot be read or the weights are not those that the configuration asks for.
 pub fn read<B: FusedOps>(dir: &Path, device: &B::Device) -> Result<Transformer<B>, ModelError> {
-    let model = read_config(dir)?.init(device)?;
+    let model = read_config(dir)?.init(0, device)?;
     parameters::load(model, read_arrays(&dir.join(WEIGHTS))?)
 }
 

@@ -6,6 +6,7 @@ use burn::tensor::{Tensor, backend::Backend};
 use crate::attention::{Attention, View};
 use crate::config::{NormPlacement, TransformerConfig};
 use crate::dropout::Dropout;
+use crate::initial::Initial;
 use crate::linear::{Linear, Norm};
 use crate::ops::FusedOps;
 
@@ -20,10 +21,10 @@ pub struct FeedForward<B: Backend> {
 }
 
 impl<B: FusedOps> FeedForward<B> {
-    fn init(config: &TransformerConfig, device: &B::Device) -> Self {
+    fn init(config: &TransformerConfig, initial: &mut Initial<'_, B>) -> Self {
         Self {
-            inner: Linear::init(config.d_model, config.d_ff, 1.0, device),
-            outer: Linear::init(config.d_ff, config.d_model, 1.0, device),
+            inner: Linear::init(config.d_model, config.d_ff, 1.0, initial),
+            outer: Linear::init(config.d_ff, config.d_model, 1.0, initial),
             activation_dropout: config.activation_dropout,
         }
     }
@@ -84,13 +85,12 @@ pub struct EncoderLayer<B: Backend> {
 impl<B: FusedOps> EncoderLayer<B> {
     /// A layer with fresh parameters.
     #[must_use]
-    pub fn init(config: &TransformerConfig, device: &B::Device) -> Self {
-        let norm = || Norm::init(config.d_model, config.norm_epsilon, device);
+    pub fn init(config: &TransformerConfig, initial: &mut Initial<'_, B>) -> Self {
         Self {
-            self_attention: Attention::init(config, device),
-            self_attention_norm: norm(),
-            feed_forward: FeedForward::init(config, device),
-            feed_forward_norm: norm(),
+            self_attention: Attention::init(config, initial),
+            self_attention_norm: Norm::init(config.d_model, config.norm_epsilon, initial),
+            feed_forward: FeedForward::init(config, initial),
+            feed_forward_norm: Norm::init(config.d_model, config.norm_epsilon, initial),
             residual: Residual::new(config),
         }
     }
@@ -127,15 +127,14 @@ pub struct DecoderLayer<B: Backend> {
 impl<B: FusedOps> DecoderLayer<B> {
     /// A layer with fresh parameters.
     #[must_use]
-    pub fn init(config: &TransformerConfig, device: &B::Device) -> Self {
-        let norm = || Norm::init(config.d_model, config.norm_epsilon, device);
+    pub fn init(config: &TransformerConfig, initial: &mut Initial<'_, B>) -> Self {
         Self {
-            self_attention: Attention::init(config, device),
-            self_attention_norm: norm(),
-            cross_attention: Attention::init(config, device),
-            cross_attention_norm: norm(),
-            feed_forward: FeedForward::init(config, device),
-            feed_forward_norm: norm(),
+            self_attention: Attention::init(config, initial),
+            self_attention_norm: Norm::init(config.d_model, config.norm_epsilon, initial),
+            cross_attention: Attention::init(config, initial),
+            cross_attention_norm: Norm::init(config.d_model, config.norm_epsilon, initial),
+            feed_forward: FeedForward::init(config, initial),
+            feed_forward_norm: Norm::init(config.d_model, config.norm_epsilon, initial),
             residual: Residual::new(config),
         }
     }

@@ -10,6 +10,7 @@ pub mod decoder;
 pub mod directory;
 pub mod dropout;
 pub mod error;
+pub mod initial;
 pub mod layer;
 pub mod linear;
 pub mod ops;

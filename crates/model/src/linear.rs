@@ -1,9 +1,10 @@
 //! Modules that hold parameters: linear maps, norms and embeddings.
 
-use burn::module::{Initializer, Module, Param};
+use burn::module::{Module, Param};
 use burn::tensor::{Tensor, backend::Backend};
 use umlaut_kernels::training::linear::Activation;
 
+use crate::initial::Initial;
 use crate::ops::{FusedOps, float, tensor};
 
 /// y = act(x Wᵀ + b).
@@ -18,10 +19,9 @@ pub struct Linear<B: Backend> {
 impl<B: FusedOps> Linear<B> {
     /// Weights uniform in ±gain sqrt(6 / (d_in + d_out)) (Glorot and Bengio 2010), biases zero.
     #[must_use]
-    pub fn init(d_in: usize, d_out: usize, gain: f64, device: &B::Device) -> Self {
+    pub fn init(d_in: usize, d_out: usize, gain: f64, initial: &mut Initial<'_, B>) -> Self {
         let bound = gain * (6.0 / (d_in + d_out) as f64).sqrt();
-        let weight = Initializer::Uniform { min: -bound, max: bound };
-        Self { weight: weight.init([d_out, d_in], device), bias: Initializer::Zeros.init([d_out], device) }
+        Self { weight: initial.uniform([d_out, d_in], bound), bias: initial.constant(d_out, 0.0) }
     }
 
     /// x Wᵀ + b.
@@ -58,9 +58,8 @@ pub struct Norm<B: Backend> {
 impl<B: FusedOps> Norm<B> {
     /// The identity on normalised rows.
     #[must_use]
-    pub fn init(d_model: usize, epsilon: f64, device: &B::Device) -> Self {
-        let weight = Initializer::Ones.init([d_model], device);
-        Self { weight, bias: Initializer::Zeros.init([d_model], device), epsilon }
+    pub fn init(d_model: usize, epsilon: f64, initial: &Initial<'_, B>) -> Self {
+        Self { weight: initial.constant(d_model, 1.0), bias: initial.constant(d_model, 0.0), epsilon }
     }
 
     /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row.
@@ -82,9 +81,8 @@ pub struct Embedding<B: Backend> {
 impl<B: FusedOps> Embedding<B> {
     /// Normal with standard deviation 1 / sqrt(d_model).
     #[must_use]
-    pub fn init(vocab: usize, d_model: usize, device: &B::Device) -> Self {
-        let normal = Initializer::Normal { mean: 0.0, std: (d_model as f64).powf(-0.5) };
-        Self { weight: normal.init([vocab, d_model], device) }
+    pub fn init(vocab: usize, d_model: usize, initial: &mut Initial<'_, B>) -> Self {
+        Self { weight: initial.normal([vocab, d_model], (d_model as f64).powf(-0.5)) }
     }
 
     /// weight\[id\] * sqrt(d_model).

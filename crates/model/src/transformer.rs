@@ -7,6 +7,7 @@ use umlaut_kernels::training::attention::Direction;
 use crate::attention::View;
 use crate::config::{Embeddings, Positions, RopeLayout, TransformerConfig};
 use crate::dropout::Dropout;
+use crate::initial::Initial;
 use crate::layer::{DecoderLayer, EncoderLayer};
 use crate::linear::{Embedding, Norm};
 use crate::ops::{FusedOps, float, tensor};
@@ -52,32 +53,30 @@ pub struct Transformer<B: Backend> {
 }
 
 impl TransformerConfig {
-    /// A model with fresh parameters, drawn from the backend's seed.
+    /// A model with fresh parameters, drawn from `seed`.
     ///
     /// # Errors
     /// [`ModelError::Config`] where the configuration describes no model.
-    pub fn init<B: FusedOps>(&self, device: &B::Device) -> Result<Transformer<B>, ModelError> {
+    pub fn init<B: FusedOps>(&self, seed: u64, device: &B::Device) -> Result<Transformer<B>, ModelError> {
         self.validate()?;
         if self.rope_layout != RopeLayout::Interleaved {
             return Err(ModelError::Config { reason: "rope_layout half_split runs in the CPU engine alone".into() });
         }
-        let embedding = || Some(Embedding::init(self.vocab, self.d_model, device));
+        let initial = &mut Initial::new(seed, device);
         let is_shared = self.embeddings == Embeddings::Shared;
-        let own = || if is_shared { None } else { embedding() };
-        let norm = || (self.norm == NormPlacement::Pre).then(|| Norm::init(self.d_model, self.norm_epsilon, device));
+        let mut embedding = |is_there: bool| is_there.then(|| Embedding::init(self.vocab, self.d_model, initial));
+        let [embedding, source_embedding, target_embedding, output] =
+            [is_shared, !is_shared, !is_shared, !is_shared].map(&mut embedding);
+        let encoder = (0..self.encoder_layers).map(|_| EncoderLayer::init(self, initial)).collect();
+        let decoder = (0..self.decoder_layers).map(|_| DecoderLayer::init(self, initial)).collect();
+        let norm = || (self.norm == NormPlacement::Pre).then(|| Norm::init(self.d_model, self.norm_epsilon, initial));
         Ok(Transformer {
-            embedding: if is_shared { embedding() } else { None },
-            source_embedding: own(),
-            target_embedding: own(),
-            output: own(),
-            encoder: Stack {
-                layers: (0..self.encoder_layers).map(|_| EncoderLayer::init(self, device)).collect(),
-                norm: norm(),
-            },
-            decoder: Stack {
-                layers: (0..self.decoder_layers).map(|_| DecoderLayer::init(self, device)).collect(),
-                norm: norm(),
-            },
+            embedding,
+            source_embedding,
+            target_embedding,
+            output,
+            encoder: Stack { layers: encoder, norm: norm() },
+            decoder: Stack { layers: decoder, norm: norm() },
             config: self.clone(),
         })
     }

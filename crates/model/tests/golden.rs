@@ -59,7 +59,7 @@ impl Golden {
         };
         let weights = self.arrays.iter().filter(|(name, _)| !is_result(name));
         let weights = weights.map(|(name, array)| (name.clone(), array.clone())).collect();
-        parameters::load(self.config.init(&Default::default()).unwrap(), weights).unwrap()
+        parameters::load(self.config.init(0, &Default::default()).unwrap(), weights).unwrap()
     }
 
     fn labels(&self) -> Vec<u32> {

@@ -1,1 +1,20 @@
-//! Train.
+//! Training: recipes, updates, schedules, checkpoints that resume bit for bit, and the log of a run.
+//!
+//! This room knows text, tensors and files. It refuses to know the command line.
+
+pub mod bench;
+pub mod checkpoint;
+pub mod data;
+pub mod error;
+pub mod log;
+pub mod optimizer;
+pub mod page;
+pub mod recipe;
+pub mod schedule;
+pub mod trainer;
+pub mod update;
+pub mod validation;
+
+pub use error::TrainError;
+pub use recipe::Recipe;
+pub use trainer::{Outcome, Trainer};

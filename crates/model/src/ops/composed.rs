@@ -2,7 +2,8 @@
 
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::FloatTensor;
-use burn::tensor::{Bool, Distribution, Int, Tensor, TensorData, activation};
+use burn::tensor::{Bool, Distribution, ElementConversion, Int, Tensor, TensorData, TensorMetadata, activation};
+use umlaut_kernels::training::adam::AdamStep;
 use umlaut_kernels::training::attention::Direction;
 use umlaut_kernels::training::dropout::DropoutMask;
 use umlaut_kernels::training::linear::Activation;
@@ -151,6 +152,28 @@ pub fn cross_entropy<B: Backend>(
     let uniform = log_probs.mean_dim(1).reshape([rows]).neg() * counts;
     let smoothed = nll.clone() * (1.0 - smoothing) + uniform * smoothing;
     float(Tensor::cat(vec![smoothed.sum(), nll.detach().sum()], 0))
+}
+
+/// See [`fused_adam`](super::FusedOps::fused_adam).
+pub fn adam<B: Backend>(state: [FloatTensor<B>; 4], step: AdamStep) -> [FloatTensor<B>; 3] {
+    let shape = state[0].shape();
+    let [parameter, gradient, first, second] = state.map(flat::<B>);
+    let gradient = gradient * step.gradient_scale;
+    let first = first * step.beta_1 + gradient.clone() * (1.0 - step.beta_1);
+    let second = second * step.beta_2 + gradient.powi_scalar(2) * (1.0 - step.beta_2);
+    let root = second.clone().sqrt() * step.root_scale + step.epsilon;
+    let parameter = parameter - first.clone() * step.rate / root;
+    [B::float_reshape(float(parameter), shape), float(first), float(second)]
+}
+
+/// See [`sum_of_squares`](super::FusedOps::sum_of_squares).
+pub fn sum_of_squares<B: Backend>(x: FloatTensor<B>) -> f64 {
+    flat::<B>(x).powi_scalar(2).sum().into_scalar().elem()
+}
+
+fn flat<B: Backend>(x: FloatTensor<B>) -> Tensor<B, 1> {
+    let elements = x.shape().num_elements();
+    tensor(B::float_reshape(x, [elements].into()))
 }
 
 /// Ids on the device, `[rows]`.

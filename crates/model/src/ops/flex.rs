@@ -2,6 +2,7 @@
 
 use burn::tensor::{Shape, TensorData, TensorMetadata};
 use burn_flex::{Flex, FlexTensor};
+use umlaut_kernels::training::adam::{self, AdamStep};
 use umlaut_kernels::training::attention::{self, AttentionShape, Projections, Rotation};
 use umlaut_kernels::training::cross_entropy::{LossSums, Projection, ProjectionGradients};
 use umlaut_kernels::training::dropout::{self, DropoutMask};
@@ -57,6 +58,17 @@ impl FusedOps for Flex {
     fn fused_cross_entropy(hidden: FlexTensor, projection: FlexTensor, targets: &[u32], smoothing: f32) -> FlexTensor {
         let (hidden, projection) = (dense(hidden), dense(projection));
         loss_tensor(cross_entropy(&hidden, &projection, targets, smoothing).loss())
+    }
+
+    fn fused_adam(state: [FlexTensor; 4], step: AdamStep) -> [FlexTensor; 3] {
+        let [mut parameter, gradient, mut first, mut second] = state.map(dense);
+        let (p, m, v) = (parameter.storage_mut(), first.storage_mut(), second.storage_mut());
+        adam::update(p, floats(&gradient), m, v, step);
+        [parameter, first, second]
+    }
+
+    fn sum_of_squares(x: FlexTensor) -> f64 {
+        adam::sum_of_squares(floats(&dense(x)))
     }
 }
 
@@ -155,14 +167,15 @@ fn loss_tensor(sums: LossSums) -> FlexTensor {
     from_floats(vec![sums.smoothed as f32, sums.nll as f32], [2])
 }
 
-/// The tensor with its elements in order from the start of its storage.
+/// The tensor with its elements in order, and nothing else in its storage.
 pub(super) fn dense(x: FlexTensor) -> FlexTensor {
-    if x.is_contiguous() && x.layout().start_offset() == 0 { x } else { x.to_contiguous() }
+    let is_whole = x.bytes().len() == x.shape().num_elements() * size_of::<f32>();
+    if is_whole && x.is_contiguous() && x.layout().start_offset() == 0 { x } else { x.to_contiguous() }
 }
 
 /// The elements of a dense tensor.
 fn floats(x: &FlexTensor) -> &[f32] {
-    &x.storage::<f32>()[..x.shape().num_elements()]
+    x.storage::<f32>()
 }
 
 pub(super) fn from_floats(data: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {

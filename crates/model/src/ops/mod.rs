@@ -14,6 +14,7 @@ use umlaut_kernels::training::attention::Direction;
 use umlaut_kernels::training::dropout::DropoutMask;
 use umlaut_kernels::training::linear::Activation;
 
+pub use umlaut_kernels::training::adam::AdamStep;
 pub use umlaut_kernels::training::cross_entropy::IGNORED;
 
 /// Shapes, masks and dropout of an attention.
@@ -96,6 +97,16 @@ pub trait FusedOps: Backend {
         smoothing: f32,
     ) -> FloatTensor<Self> {
         composed::cross_entropy::<Self>(hidden, projection, targets, smoothing)
+    }
+
+    /// An update of Adam: flat or shaped parameter, flat gradient and both moments to parameter and moments.
+    fn fused_adam(state: [FloatTensor<Self>; 4], step: AdamStep) -> [FloatTensor<Self>; 3] {
+        composed::adam::<Self>(state, step)
+    }
+
+    /// The sum of the squares of all elements.
+    fn sum_of_squares(x: FloatTensor<Self>) -> f64 {
+        composed::sum_of_squares::<Self>(x)
     }
 }
 

@@ -1,0 +1,69 @@
+//! The speed of an update: forward, backward and Adam on batches of one shape.
+
+use std::time::Instant;
+
+use burn::tensor::backend::AutodiffBackend;
+use umlaut_model::{FusedOps, TransformerConfig};
+use umlaut_text::batch::Batch;
+use umlaut_text::rng::SplitMix64;
+
+use crate::TrainError;
+use crate::optimizer::{Adam, AdamConfig};
+use crate::update::{differentiate, norm};
+
+/// What is timed.
+#[derive(Clone, Copy, Debug)]
+pub struct BenchShape {
+    /// Sentences a batch.
+    pub batch: usize,
+    /// Tokens of each source and of each target.
+    pub len: usize,
+    /// Updates, after one that is not counted.
+    pub steps: usize,
+}
+
+/// Seconds of each update of a model with random parameters on random tokens without padding.
+///
+/// # Errors
+/// If the configuration describes no model.
+pub fn update_seconds<B>(
+    config: &TransformerConfig,
+    shape: BenchShape,
+    device: &B::Device,
+) -> Result<Vec<f64>, TrainError>
+where
+    B: AutodiffBackend + FusedOps,
+    B::InnerBackend: FusedOps,
+{
+    let mut model = config.init::<B>(1, device)?;
+    let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-9, clip_norm: 0.0 });
+    let batch = random_batch(config, shape);
+    let mut seconds = Vec::new();
+    for update in 0..=shape.steps as u64 {
+        let start = Instant::now();
+        let (sums, gradients) = differentiate(&model, &batch, 0.1, update);
+        let norm = norm::<B>(&gradients, sums.tokens);
+        model = adam.update(model, gradients, update + 1, 3e-4, (sums.tokens, norm));
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.remove(0);
+    Ok(seconds)
+}
+
+fn random_batch(config: &TransformerConfig, shape: BenchShape) -> Batch {
+    let mut random = SplitMix64::new(7);
+    let mut ids = || -> Vec<u32> {
+        (0..shape.batch * shape.len).map(|_| 4 + random.below(config.vocab as u64 - 4) as u32).collect()
+    };
+    let tokens = shape.batch * shape.len;
+    Batch {
+        src: ids(),
+        tgt_in: ids(),
+        tgt_out: ids(),
+        batch: shape.batch,
+        src_len: shape.len,
+        tgt_len: shape.len,
+        src_tokens: tokens,
+        tgt_tokens: tokens,
+    }
+}

@@ -1,0 +1,153 @@
+//! The stream of training batches: a function of the recipe and a position, so that a run can stop anywhere.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use umlaut_text::batch::{Batch, pad, plan_batches, plan_lines};
+use umlaut_text::corpus::{BitextFiles, EmptySide, PairCorpus, PairFilter, load_pairs};
+use umlaut_text::rng::mix;
+use umlaut_text::{TokenId, Vocab};
+
+use crate::recipe::Stage;
+use crate::{Recipe, TrainError};
+
+/// Where in the data a run stands: the batch that comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The stage of the recipe.
+    pub stage: usize,
+    /// Passes over the stage's data that are done.
+    pub epoch: u64,
+    /// Batches of the present pass that are done.
+    pub batch: usize,
+}
+
+/// Reads, plans and hands out batches.
+#[derive(Debug)]
+pub struct TrainingData {
+    recipe: Recipe,
+    folder: PathBuf,
+    vocab: Vocab,
+    corpus: PairCorpus,
+    lengths: Vec<(usize, usize)>,
+    plan: Vec<Vec<u32>>,
+    position: Position,
+}
+
+impl TrainingData {
+    /// Reads the data of `position`'s stage; `folder` is what the recipe's paths are relative to.
+    ///
+    /// # Errors
+    /// If a file cannot be read or nothing is left after the filter.
+    pub fn open(recipe: &Recipe, folder: &Path, vocab: Vocab, position: Position) -> Result<Self, TrainError> {
+        let corpus = PairCorpus::new(vocab.len());
+        let (recipe, folder) = (recipe.clone(), folder.to_owned());
+        let mut data = Self { recipe, folder, vocab, corpus, lengths: Vec::new(), plan: Vec::new(), position };
+        data.load()?;
+        Ok(data)
+    }
+
+    /// The vocabulary.
+    #[must_use]
+    pub fn vocab(&self) -> &Vocab {
+        &self.vocab
+    }
+
+    /// Where the stream stands.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The next batch of `update`, and moves on.
+    ///
+    /// # Errors
+    /// If the next stage's data cannot be read.
+    pub fn next_batch(&mut self, update: u64) -> Result<Batch, TrainError> {
+        let stage = self.recipe.stage_at(update);
+        if stage != self.position.stage {
+            self.position = Position { stage, epoch: 0, batch: 0 };
+            self.load()?;
+        }
+        if self.position.batch == self.plan.len() {
+            self.position = Position { epoch: self.position.epoch + 1, batch: 0, ..self.position };
+            self.plan()?;
+        }
+        let pairs: Vec<_> = self.plan[self.position.batch].iter().map(|pair| self.pair(*pair)).collect();
+        self.position.batch += 1;
+        Ok(pad(&pairs, &self.vocab))
+    }
+
+    fn load(&mut self) -> Result<(), TrainError> {
+        let stage: &Stage = &self.recipe.data.stages[self.position.stage];
+        let files: Vec<_> = stage.files.iter().map(|files| within(&self.folder, files)).collect();
+        // A batch holds a pair and its eos; BPE-dropout may lengthen it, and then the batch is larger by as much.
+        let longest = self.recipe.batch.max_tokens - 1;
+        let filter = self.recipe.data.filter;
+        let filter =
+            PairFilter { max_tokens: Some(filter.max_tokens.map_or(longest, |max| max.min(longest))), ..filter };
+        let (corpus, report) = load_pairs(&files, stage.corpora.as_ref(), &filter, &self.vocab)?;
+        eprintln!("stage {}: {report}", self.position.stage);
+        if corpus.is_empty() {
+            let path = files.first().map_or_else(PathBuf::new, |files| files.src.clone());
+            return Err(TrainError::Run { path, reason: "no pair is left to train on".into() });
+        }
+        self.lengths = corpus.lengths();
+        self.corpus = corpus;
+        self.plan()
+    }
+
+    fn plan(&mut self) -> Result<(), TrainError> {
+        let seed = mix(&[self.recipe.seed, self.position.stage as u64]);
+        self.plan = plan_batches(&self.lengths, self.recipe.batch.max_tokens, seed, self.position.epoch)?;
+        Ok(())
+    }
+
+    /// A pair as this epoch sees it.
+    fn pair(&self, index: u32) -> (Vec<TokenId>, Vec<TokenId>) {
+        let sides = [&self.corpus.src, &self.corpus.tgt];
+        let [src, tgt] = [0, 1].map(|side: usize| {
+            let ids = sides[side].get(index as usize);
+            let probability = self.recipe.bpe_dropout;
+            if probability == 0.0 {
+                return ids;
+            }
+            let seed = mix(&[self.recipe.seed, self.position.epoch, u64::from(index), side as u64]);
+            self.vocab.resegment(&ids, probability, seed).unwrap_or(ids)
+        });
+        (src, tgt)
+    }
+}
+
+/// The validation set as batches, read once and checked before the first update.
+///
+/// # Errors
+/// If a file cannot be read or there is no pair.
+pub fn validation_batches(recipe: &Recipe, folder: &Path, vocab: &Vocab) -> Result<Vec<Batch>, TrainError> {
+    let files = within(folder, &recipe.data.validation);
+    let filter = PairFilter { max_tokens: None, max_length_ratio: None, empty_side: EmptySide::Drop };
+    let (corpus, report) = load_pairs(std::slice::from_ref(&files), None, &filter, vocab)?;
+    if report.empty > 0 {
+        eprintln!("validation: {report}");
+    }
+    let wanted = if recipe.data.validation_pairs == 0 { corpus.len() } else { recipe.data.validation_pairs };
+    let mut lengths = corpus.lengths();
+    lengths.truncate(wanted);
+    if lengths.is_empty() {
+        return Err(TrainError::Run { path: files.src, reason: "the validation set has no pair".into() });
+    }
+    let longer: Vec<usize> = lengths.iter().map(|(src, tgt)| src.max(tgt) + 1).collect();
+    let plan = plan_lines(&longer, recipe.batch.max_tokens);
+    let batch = |pairs: &Vec<usize>| corpus.pad(&pairs.iter().map(|pair| *pair as u32).collect::<Vec<_>>(), vocab);
+    Ok(plan.iter().map(batch).collect())
+}
+
+/// Files with their paths taken from `folder`.
+#[must_use]
+pub fn within(folder: &Path, files: &BitextFiles) -> BitextFiles {
+    BitextFiles {
+        src: folder.join(&files.src),
+        tgt: folder.join(&files.tgt),
+        names: files.names.as_ref().map(|names| folder.join(names)),
+    }
+}

@@ -1,0 +1,208 @@
+//! Whole runs in a fresh folder: resume, retention, refusals.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::backend::Autodiff;
+use burn_flex::Flex;
+use umlaut_model::directory::{WEIGHTS, read_arrays};
+use umlaut_text::vocab::VocabRecipe;
+use umlaut_train::trainer::{Changes, Folders};
+use umlaut_train::{Outcome, Recipe, TrainError, Trainer, checkpoint, log};
+
+type B = Autodiff<Flex>;
+
+const WORDS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+const WORTE: [&str; 8] = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht"];
+
+/// A folder with data, vocabulary and recipe.
+struct Kitchen {
+    dir: tempfile::TempDir,
+}
+
+impl Kitchen {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |words: &[&str], n: usize| {
+            (0..1 + n % 5).map(|i| words[(n * 7 + i * 3) % 8]).collect::<Vec<_>>().join(" ") + "\n"
+        };
+        for (name, words) in [("train.en", WORDS), ("train.de", WORTE)] {
+            fs::write(dir.path().join(name), (0..200).map(|n| line(&words, n)).collect::<String>()).unwrap();
+        }
+        for (name, words) in [("valid.en", WORDS), ("valid.de", WORTE)] {
+            fs::write(dir.path().join(name), (300..310).map(|n| line(&words, n)).collect::<String>()).unwrap();
+        }
+        let vocab = VocabRecipe { size: 320, ..VocabRecipe::default() };
+        let files = [dir.path().join("train.en"), dir.path().join("train.de")];
+        fs::write(dir.path().join("v.model"), vocab.train(&files).unwrap()).unwrap();
+        Self { dir }
+    }
+
+    fn folders(&self, run: &str) -> Folders {
+        let here = self.dir.path().to_owned();
+        Folders { recipe: here.clone(), data: here.clone(), run: here.join(run) }
+    }
+
+    fn recipe(&self) -> Recipe {
+        let text = r#"
+            seed = 4
+            label_smoothing = 0.1
+            bpe_dropout = 0.1
+            model = { vocab = 320, d_model = 16, n_heads = 2, d_ff = 32, encoder_layers = 1, decoder_layers = 1,
+                      norm = "pre", positions = "rope", embeddings = "shared", dropout = 0.2, attention_dropout = 0.1 }
+            batch = { max_tokens = 200, accumulate = 2 }
+            optimizer = { beta_1 = 0.9, beta_2 = 0.98, epsilon = 1e-8, clip_norm = 1.0 }
+            schedule = { peak = 0.01, warmup_steps = 10 }
+            run = { max_updates = 20, validate_every = 10, checkpoint_every = 4, keep_last = 3, log_every = 1 }
+            [data]
+            vocab = "v.model"
+            validation = { src = "valid.en", tgt = "valid.de" }
+            [[data.stages]]
+            from_update = 0
+            files = [{ src = "train.en", tgt = "train.de" }]
+            [[data.stages]]
+            from_update = 15
+            files = [{ src = "train.en", tgt = "train.de" }, { src = "valid.en", tgt = "valid.de" }]
+        "#;
+        fs::write(self.dir.path().join("recipe.toml"), text).unwrap();
+        Recipe::open(self.dir.path()).unwrap()
+    }
+
+    fn new_run(&self, recipe: Recipe, run: &str) -> Result<Outcome, TrainError> {
+        Trainer::<B>::new(recipe, &self.folders(run), &Default::default())?.run(|_| ())
+    }
+
+    fn resume(&self, recipe: Recipe, run: &str, changes: Changes) -> Result<Outcome, TrainError> {
+        Trainer::<B>::resume(recipe, &self.folders(run), changes, &Default::default())?.run(|_| ())
+    }
+
+    fn run(&self, run: &str) -> PathBuf {
+        self.dir.path().join(run)
+    }
+}
+
+/// What a log says, but for the clock.
+fn losses(run: &Path) -> Vec<String> {
+    let events = log::read(&run.join(log::FILE)).unwrap();
+    let text = |event: &log::Event| match event {
+        log::Event::Update { update, epoch, loss, nll, learning_rate, gradient_norm, .. } => {
+            format!("{update} {epoch} {loss:?} {nll:?} {learning_rate:?} {gradient_norm:?}")
+        }
+        log::Event::Validation { update, loss, bleu, .. } => format!("{update} {loss:?} {bleu:?}"),
+        log::Event::Skipped { update } => format!("{update} skipped"),
+    };
+    events.iter().map(text).collect()
+}
+
+fn updates(run: &Path) -> Vec<u64> {
+    checkpoint::list(run).unwrap().into_iter().map(|(update, _)| update).collect()
+}
+
+#[test]
+fn a_resumed_run_is_one_that_never_stopped_bit_for_bit() {
+    let kitchen = Kitchen::new();
+    assert_eq!(kitchen.new_run(kitchen.recipe(), "whole").unwrap(), Outcome::Finished);
+    // Stopped in the middle of an epoch, in the first stage and in the second; the last stop is no checkpoint of the
+    // plan, so that what was trained after the newest one is trained again.
+    let mut recipe = kitchen.recipe();
+    recipe.run.max_updates = 7;
+    kitchen.new_run(recipe.clone(), "parts").unwrap();
+    for last in [17, 20] {
+        recipe.run.max_updates = last;
+        kitchen.resume(recipe.clone(), "parts", Changes::Refused).unwrap();
+    }
+    let (whole, parts) = (kitchen.run("whole"), kitchen.run("parts"));
+    let updates_of =
+        |run: &Path| losses(run).into_iter().filter(|line| line.split(' ').count() == 6).collect::<Vec<_>>();
+    assert_eq!(updates_of(&whole), updates_of(&parts));
+    let bytes = |run: &Path, name: &str| fs::read(checkpoint::folder(run, 20).join(name)).unwrap();
+    for name in [WEIGHTS, "optimizer.safetensors", "config.json", "vocab.model"] {
+        assert!(bytes(&whole, name) == bytes(&parts, name), "{name} differs");
+    }
+}
+
+#[test]
+fn every_multiple_is_saved_once_and_the_last_and_the_best_are_kept() {
+    let kitchen = Kitchen::new();
+    kitchen.new_run(kitchen.recipe(), "run").unwrap();
+    let run = kitchen.run("run");
+    let kept = updates(&run);
+    assert_eq!(kept[kept.len() - 3..], [12, 16, 20]);
+    let best = checkpoint::read_state(&checkpoint::folder(&run, 20)).unwrap();
+    assert!(kept.contains(&best.best.map_or(20, |best| best.update)));
+    assert!(kept.len() <= 4, "{kept:?}");
+}
+
+#[test]
+fn a_short_run_ends_with_a_usable_model() {
+    let kitchen = Kitchen::new();
+    let mut recipe = kitchen.recipe();
+    recipe.run =
+        umlaut_train::recipe::Run { max_updates: 3, checkpoint_every: 1000, validate_every: 1000, ..recipe.run };
+    kitchen.new_run(recipe, "short").unwrap();
+    assert_eq!(updates(&kitchen.run("short")), [3]);
+}
+
+#[test]
+fn a_rate_that_explodes_stops_the_run_and_leaves_finite_checkpoints() {
+    let kitchen = Kitchen::new();
+    let mut recipe = kitchen.recipe();
+    recipe.schedule.peak = 1e30;
+    recipe.run.checkpoint_every = 1;
+    let error = kitchen.new_run(recipe, "run").unwrap_err();
+    assert!(matches!(error, TrainError::NotFinite { .. }), "{error}");
+    for (_, path) in checkpoint::list(&kitchen.run("run")).unwrap() {
+        let arrays = read_arrays(&path.join(WEIGHTS)).unwrap();
+        assert!(arrays.values().all(|array| array.data.iter().all(|x| x.is_finite())), "{}", path.display());
+    }
+}
+
+#[test]
+fn another_recipe_is_refused_field_by_field_unless_it_is_asked_for() {
+    let kitchen = Kitchen::new();
+    let mut recipe = kitchen.recipe();
+    recipe.run.max_updates = 4;
+    kitchen.new_run(recipe.clone(), "run").unwrap();
+    recipe.schedule.peak = 0.005;
+    recipe.run.max_updates = 6;
+    let error = kitchen.resume(recipe.clone(), "run", Changes::Refused).unwrap_err().to_string();
+    assert!(error.contains("schedule.peak (0.005 now, 0.01 in the run)"), "{error}");
+    kitchen.resume(recipe, "run", Changes::Taken).unwrap();
+    let error = kitchen.new_run(kitchen.recipe(), "run").unwrap_err().to_string();
+    assert!(error.contains("--resume"), "{error}");
+}
+
+#[test]
+fn files_of_unequal_length_are_refused_before_anything_is_written() {
+    let kitchen = Kitchen::new();
+    let path = kitchen.dir.path().join("train.de");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.trim_end().rsplit_once('\n').unwrap().0).unwrap();
+    let error = kitchen.new_run(kitchen.recipe(), "run").unwrap_err().to_string();
+    assert!(error.contains("200") && error.contains("199"), "{error}");
+    assert!(!kitchen.run("run").exists());
+}
+
+#[test]
+fn a_field_that_no_recipe_has_is_named() {
+    let kitchen = Kitchen::new();
+    kitchen.recipe();
+    let path = kitchen.dir.path().join("recipe.toml");
+    fs::write(&path, fs::read_to_string(&path).unwrap().replace("accumulate = 2", "acumulate = 2")).unwrap();
+    let error = Recipe::open(&path).unwrap_err().to_string();
+    assert!(error.contains("acumulate"), "{error}");
+}
+
+#[test]
+fn what_an_interrupted_write_left_is_removed_and_not_read() {
+    let kitchen = Kitchen::new();
+    let mut recipe = kitchen.recipe();
+    recipe.run.max_updates = 4;
+    kitchen.new_run(recipe.clone(), "run").unwrap();
+    let part = kitchen.run("run").join(".checkpoint-0000005.part");
+    fs::create_dir(&part).unwrap();
+    fs::write(part.join(WEIGHTS), "half").unwrap();
+    recipe.run.max_updates = 6;
+    kitchen.resume(recipe, "run", Changes::Refused).unwrap();
+    assert!(!part.exists());
+}
