@@ -1,2 +1,58 @@
-//! Workshop.
-fn main() {}
+//! `umlaut`: the workshop behind `translate`.
+
+mod command;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The allocator keeps freed pages: a training step frees and takes the same large arrays again and again, and giving
+/// them back to the system in between costs a fifth of the step.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Train, average, score and inspect English-German translation models.
+#[derive(Parser)]
+#[command(version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train a joint vocabulary on parallel text
+    Vocab(command::vocab::VocabArgs),
+    /// Train a model by a recipe
+    Train(command::train::TrainArgs),
+    /// Average checkpoints into one model
+    Average(command::average::AverageArgs),
+    /// Score translations: BLEU, chrF, TER
+    Score(command::score::ScoreArgs),
+    /// Show what a model is made of
+    Info(command::info::InfoArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Vocab(args) => command::vocab::run(&args),
+        Command::Train(args) => command::train::run(&args),
+        Command::Average(args) => command::average::run(&args),
+        Command::Score(args) => command::score::run(&args),
+        Command::Info(args) => command::info::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has read enough.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("umlaut: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let source = error.downcast_ref::<std::io::Error>();
+    source.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,7 @@
+//! The subcommands: each parses, builds and runs.
+
+pub(crate) mod average;
+pub(crate) mod info;
+pub(crate) mod score;
+pub(crate) mod train;
+pub(crate) mod vocab;

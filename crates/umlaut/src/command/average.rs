@@ -1,0 +1,77 @@
+//! `umlaut average`: one model from several checkpoints.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use umlaut_model::average::average;
+use umlaut_model::directory::{self, Storage, WEIGHTS};
+use umlaut_train::checkpoint;
+
+/// Average checkpoints, in f64, into one model directory.
+#[derive(clap::Args)]
+pub(crate) struct AverageArgs {
+    /// A run's folder (with --last), or the checkpoints themselves
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Average the newest N checkpoints of the run
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+    /// With --last: none made after this update
+    #[arg(long, value_name = "UPDATE", requires = "last")]
+    upto: Option<u64>,
+    /// Where the model goes
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Store two bytes a weight instead of four
+    #[arg(long)]
+    half: bool,
+}
+
+/// What `averaged.json` says.
+#[derive(Serialize)]
+struct Averaged {
+    checkpoints: Vec<String>,
+}
+
+pub(crate) fn run(args: &AverageArgs) -> Result<()> {
+    let members = members(args)?;
+    ensure!(!args.output.exists(), "{} exists already", args.output.display());
+    let arrays = average(&members)?;
+    let part = args.output.with_extension("part");
+    if part.exists() {
+        fs::remove_dir_all(&part)?;
+    }
+    fs::create_dir_all(&part).with_context(|| part.display().to_string())?;
+    let newest = members.last().context("no checkpoint")?;
+    for name in [directory::CONFIG, checkpoint::VOCAB, umlaut_train::recipe::FILE] {
+        let from = newest.join(name);
+        fs::copy(&from, part.join(name)).with_context(|| from.display().to_string())?;
+    }
+    let storage = if args.half { Storage::F16 } else { Storage::F32 };
+    directory::write_arrays(&arrays, &part.join(WEIGHTS), storage)?;
+    let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let averaged = Averaged { checkpoints: members.iter().map(name).collect() };
+    directory::write_whole(&part.join("averaged.json"), &serde_json::to_vec_pretty(&averaged)?)?;
+    fs::rename(&part, &args.output).with_context(|| args.output.display().to_string())?;
+    for member in &members {
+        eprintln!("averaged {}", member.display());
+    }
+    Ok(())
+}
+
+/// The checkpoints to average, oldest first.
+fn members(args: &AverageArgs) -> Result<Vec<PathBuf>> {
+    let Some(last) = args.last else { return Ok(args.paths.clone()) };
+    let [run] = args.paths.as_slice() else { bail!("--last takes one run's folder") };
+    ensure!(last > 0, "--last must be at least 1");
+    newest(run, last, args.upto.unwrap_or(u64::MAX))
+}
+
+fn newest(run: &Path, last: usize, upto: u64) -> Result<Vec<PathBuf>> {
+    let mut found = checkpoint::list(run)?;
+    found.retain(|(update, _)| *update <= upto);
+    ensure!(found.len() >= last, "{}: found {} checkpoints, need {last}", run.display(), found.len());
+    Ok(found.split_off(found.len() - last).into_iter().map(|(_, path)| path).collect())
+}

@@ -1,0 +1,139 @@
+//! `umlaut train`: a run, new or resumed, and the speed of an update.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use burn::backend::Autodiff;
+use burn_flex::Flex;
+use umlaut_train::bench::{BenchShape, update_seconds};
+use umlaut_train::log::Event;
+use umlaut_train::trainer::{Changes, Folders};
+use umlaut_train::{Outcome, Recipe, Trainer};
+
+type Cpu = Autodiff<Flex>;
+
+/// Train a model by a recipe.
+#[derive(clap::Args)]
+pub(crate) struct TrainArgs {
+    /// The recipe: a folder with `recipe.toml`
+    recipe: PathBuf,
+    /// Where the recipe's data lies
+    #[arg(long, env = "UMLAUT_DATA", default_value = ".")]
+    data: PathBuf,
+    /// Where checkpoints and log go [default: runs/ and the recipe's name]
+    #[arg(long)]
+    run: Option<PathBuf>,
+    /// Go on from the run's newest checkpoint
+    #[arg(long)]
+    resume: bool,
+    /// With --resume: take the recipe's new values where it differs from the run's
+    #[arg(long = "override", requires = "resume")]
+    take_changes: bool,
+    /// Stop after this update instead of the recipe's last
+    #[arg(long)]
+    max_updates: Option<u64>,
+    /// Threads [default: one for each core]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Time this many updates of the recipe's model instead of training it
+    #[arg(long, value_name = "N")]
+    bench_steps: Option<usize>,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &TrainArgs) -> Result<()> {
+    if let Some(threads) = args.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("--threads")?;
+    }
+    let mut recipe = Recipe::open(&args.recipe)?;
+    recipe.run.max_updates = args.max_updates.unwrap_or(recipe.run.max_updates);
+    if let Some(steps) = args.bench_steps {
+        return bench(&recipe, steps);
+    }
+    let name = args.recipe.canonicalize()?.file_name().map(PathBuf::from).unwrap_or_default();
+    let folders = Folders {
+        recipe: if args.recipe.is_dir() { args.recipe.clone() } else { args.recipe.join("..") },
+        data: args.data.clone(),
+        run: args.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(name)),
+    };
+    let last = recipe.run.max_updates;
+    let device = Default::default();
+    let mut trainer = if args.resume {
+        let changes = if args.take_changes { Changes::Taken } else { Changes::Refused };
+        Trainer::<Cpu>::resume(recipe, &folders, changes, &device)?
+    } else {
+        Trainer::<Cpu>::new(recipe, &folders, &device)?
+    };
+    let first = trainer.state().update;
+    let mut report = Report { first, last, is_terminal: std::io::stderr().is_terminal(), quiet: args.quiet };
+    let outcome = trainer.run(|event| report.show(event))?;
+    if !args.quiet {
+        let why = match outcome {
+            Outcome::Finished => "finished",
+            Outcome::OutOfPatience => "validation no longer improves",
+        };
+        eprintln!("{why} after update {}: {}", trainer.state().update, folders.run.display());
+    }
+    Ok(())
+}
+
+fn bench(recipe: &Recipe, steps: usize) -> Result<()> {
+    const LEN: usize = 27;
+    let shape = BenchShape { batch: (recipe.batch.max_tokens as f64 / LEN as f64).round() as usize, len: LEN, steps };
+    let mut seconds = update_seconds::<Cpu>(&recipe.model, shape, &Default::default())?;
+    seconds.sort_by(f64::total_cmp);
+    let tokens = (shape.batch * shape.len) as f64;
+    println!(
+        "{} target tokens an update: {:.0} tokens/s at best, {:.0} at the median of {} updates",
+        tokens,
+        tokens / seconds[0],
+        tokens / seconds[seconds.len() / 2],
+        seconds.len()
+    );
+    Ok(())
+}
+
+/// What a person sees of a run.
+struct Report {
+    first: u64,
+    last: u64,
+    is_terminal: bool,
+    quiet: bool,
+}
+
+impl Report {
+    fn show(&mut self, event: &Event) {
+        if self.quiet {
+            return;
+        }
+        // On a terminal the updates share one line; elsewhere each is a line of its own.
+        let (start, end) = if self.is_terminal { ("\r\x1b[K", "") } else { ("", "\n") };
+        match event {
+            Event::Update { update, loss, learning_rate, tokens_per_second, elapsed_seconds, .. } => {
+                let left = elapsed_seconds / (update - self.first).max(1) as f64 * (self.last - update) as f64;
+                eprint!(
+                    "{start}update {update}/{}  loss {loss:.4}  lr {learning_rate:.2e}  {tokens_per_second:.0} tokens/s  \
+                     {} left{end}",
+                    self.last,
+                    duration(left)
+                );
+            }
+            Event::Validation { update, loss, nll, bleu, .. } => {
+                let perplexity = nll.exp();
+                eprintln!(
+                    "{start}update {update}  validation loss {loss:.4}  perplexity {perplexity:.3}  BLEU {bleu:.2}"
+                );
+            }
+            Event::Skipped { update } => eprintln!("{start}update {update} skipped: not finite"),
+        }
+    }
+}
+
+/// Hours and minutes, or seconds where there are few.
+fn duration(seconds: f64) -> String {
+    let minutes = (seconds / 60.0) as u64;
+    if minutes == 0 { format!("{seconds:.0} s") } else { format!("{} h {:02} min", minutes / 60, minutes % 60) }
+}
