@@ -67,7 +67,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     } else {
         Trainer::<Cpu>::new(recipe, &folders, &device)?
     };
-    let first = trainer.state().update;
+    let first = (trainer.state().update, trainer.state().elapsed_seconds);
     let mut report = Report { first, last, is_terminal: std::io::stderr().is_terminal(), quiet: args.quiet };
     let outcome = trainer.run(|event| report.show(event))?;
     if !args.quiet {
@@ -98,7 +98,8 @@ fn bench(recipe: &Recipe, steps: usize) -> Result<()> {
 
 /// What a person sees of a run.
 struct Report {
-    first: u64,
+    /// Update and seconds at which this start began.
+    first: (u64, f64),
     last: u64,
     is_terminal: bool,
     quiet: bool,
@@ -113,7 +114,8 @@ impl Report {
         let (start, end) = if self.is_terminal { ("\r\x1b[K", "") } else { ("", "\n") };
         match event {
             Event::Update { update, loss, learning_rate, tokens_per_second, elapsed_seconds, .. } => {
-                let left = elapsed_seconds / (update - self.first).max(1) as f64 * (self.last - update) as f64;
+                let (before, seconds) = (self.first.0, elapsed_seconds - self.first.1);
+                let left = seconds / (update - before).max(1) as f64 * (self.last - update) as f64;
                 eprint!(
                     "{start}update {update}/{}  loss {loss:.4}  lr {learning_rate:.2e}  {tokens_per_second:.0} tokens/s  \
                      {} left{end}",
