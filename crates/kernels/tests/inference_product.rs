@@ -1,4 +1,5 @@
 //! Products with packed weights: against plain sums, row by row, and instruction set against instruction set.
+#![expect(clippy::float_cmp, reason = "results are to agree to the bit")]
 
 use umlaut_kernels::inference::{Activations, Isa, Matrix, Precision, TopK, Write, product, with_isa_at_most};
 

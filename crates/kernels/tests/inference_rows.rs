@@ -1,4 +1,5 @@
 //! Normalisation, rotation and attention: against plain formulas, on every instruction set, row by row.
+#![expect(clippy::float_cmp, reason = "results are to agree to the bit")]
 
 use umlaut_kernels::inference::{
     HeadShape, Isa, KeyValues, Norm, RotaryTable, SlotCache, attend, normalise, rotate, with_isa_at_most,

@@ -35,6 +35,12 @@ impl Activations {
         Self { rows: 0, d: 0, form }
     }
 
+    /// Rows held.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Becomes the rows `x`, `[rows, d]`.
     ///
     /// # Panics

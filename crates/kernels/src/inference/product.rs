@@ -341,10 +341,10 @@ impl Tile {
             }
             return;
         }
-        for r in 0..ROWS {
+        for (r, sums) in sums.iter().enumerate() {
             let mut values = [simd.splat(0.0); N];
             for v in 0..N {
-                values[v] = arithmetic.finish(simd, sums[r][v], self.row + r, absolute + v * S::LANES);
+                values[v] = arithmetic.finish(simd, sums[v], self.row + r, absolute + v * S::LANES);
             }
             epilogue.take(simd, self.row + r, absolute, &values);
         }
@@ -352,6 +352,7 @@ impl Tile {
 
     /// # Safety
     /// Rows `row..row + ROWS`, the panel, `N` vectors from `column` and `words` lie within the operands.
+    #[expect(clippy::needless_range_loop, reason = "plain counts unroll into registers")]
     #[inline(always)]
     unsafe fn accumulate<S: Simd, A: Arithmetic, const ROWS: usize, const N: usize>(
         self,

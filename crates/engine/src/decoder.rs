@@ -1,0 +1,136 @@
+//! One step of the decoder for all live rows.
+
+use umlaut_kernels::inference::{KeyValues, SlotCache, TopK, Write, attend};
+use umlaut_search::{Candidate, StepDecoder, TokenId};
+
+use crate::EngineError;
+use crate::encoder::{Memory, encode};
+use crate::engine::Engine;
+use crate::layer::{CrossAttention, SelfAttention, Workspace};
+use crate::paths::Paths;
+use crate::position::Positions;
+
+/// A batch being decoded: the encoder's output for each sentence, and what the live rows have read so far.
+///
+/// A row's candidates depend on its sentence and its prefix alone, to the bit: neither on other rows nor on how many
+/// there are.
+pub struct Decoder<'a> {
+    engine: &'a Engine,
+    memory: Memory,
+    positions: Positions,
+    /// The sentence of each live row.
+    sentences: Vec<usize>,
+    paths: Paths,
+    /// One for each layer.
+    caches: Vec<SlotCache>,
+    workspace: Workspace,
+    top_k: TopK,
+}
+
+impl<'a> Decoder<'a> {
+    /// Encodes `sources` and makes a row for each.
+    pub(crate) fn new(engine: &'a Engine, sources: &[&[TokenId]]) -> Result<Self, EngineError> {
+        if let Some(index) = sources.iter().position(|source| source.is_empty()) {
+            return Err(EngineError::EmptySource { index });
+        }
+        sources.iter().try_for_each(|source| engine.check_tokens(source))?;
+        let mut positions = Positions::new(engine.config());
+        let memory = encode(engine, sources, &mut positions);
+        Ok(Self {
+            engine,
+            memory,
+            positions,
+            sentences: (0..sources.len()).collect(),
+            paths: Paths::new(sources.len()),
+            caches: vec![SlotCache::new(engine.config().heads()); engine.config().decoder_layers],
+            workspace: Workspace::new(engine.precision()),
+            top_k: TopK::default(),
+        })
+    }
+
+    /// Runs the stack over one token for each row; the workspace's operand becomes what the output projection reads.
+    fn advance(&mut self, last: &[TokenId]) {
+        let engine = self.engine;
+        let position = self.paths.len();
+        self.paths.extend();
+        self.positions.extend_to(position + 1);
+        let tokens = last.iter().map(|&token| (token, position));
+        let mut x = engine.embed(engine.embeddings().target(), tokens, &self.positions);
+        for (index, layer) in engine.decoder_layers().iter().enumerate() {
+            self.self_attend(index, &layer.self_attention, position, &mut x);
+            self.cross_attend(index, &layer.cross_attention, &mut x);
+            layer.feed_forward.apply(&mut x, &mut self.workspace);
+        }
+        match engine.decoder_norm() {
+            Some(norm) => self.workspace.operand.set_normalised(&x, norm),
+            None => self.workspace.operand.set(&x, engine.config().d_model),
+        }
+    }
+
+    fn self_attend(&mut self, index: usize, layer: &SelfAttention, position: usize, x: &mut Vec<f32>) {
+        let d_model = self.engine.config().d_model;
+        let Workspace { operand, projected, attended, .. } = &mut self.workspace;
+        layer.norm.enter(x, operand);
+        layer.input.apply(operand, Write::Assign, projected);
+        let cache = &mut self.caches[index];
+        cache.extend_to(self.paths.total());
+        for (row, projected) in projected.chunks_exact_mut(3 * d_model).enumerate() {
+            self.positions.rotate(position, &mut projected[..2 * d_model]);
+            let (key, value) = projected[d_model..].split_at(d_model);
+            cache.set(self.paths.latest(row), key, value);
+        }
+        attended.resize(x.len(), 0.0);
+        cache.attend(projected, 3 * d_model, self.paths.slots(), self.paths.len(), attended);
+        operand.set(attended, d_model);
+        layer.output.apply(operand, Write::Add, x);
+        layer.norm.leave(x);
+    }
+
+    fn cross_attend(&mut self, index: usize, layer: &CrossAttention, x: &mut Vec<f32>) {
+        let (d_model, heads) = (self.engine.config().d_model, self.engine.config().heads());
+        let Workspace { operand, projected, attended, .. } = &mut self.workspace;
+        layer.norm.enter(x, operand);
+        layer.query.apply(operand, Write::Assign, projected);
+        attended.resize(x.len(), 0.0);
+        let mut first = 0;
+        for beam in self.sentences.chunk_by(|a, b| a == b) {
+            let range = first * d_model..(first + beam.len()) * d_model;
+            let sentence: &KeyValues = &self.memory[beam[0]][index];
+            attend(&projected[range.clone()], d_model, sentence, heads, &mut attended[range]);
+            first += beam.len();
+        }
+        operand.set(attended, d_model);
+        layer.output.apply(operand, Write::Add, x);
+        layer.norm.leave(x);
+    }
+}
+
+impl StepDecoder for Decoder<'_> {
+    type Error = EngineError;
+
+    /// # Panics
+    /// If `last` has another number of tokens than there are live rows.
+    fn step(&mut self, last: &[TokenId], k: usize, candidates: &mut Vec<Candidate>) -> Result<(), EngineError> {
+        assert_eq!(last.len(), self.sentences.len(), "a token for each live row");
+        self.engine.check_tokens(last)?;
+        candidates.clear();
+        if last.is_empty() || k == 0 {
+            return Ok(());
+        }
+        self.advance(last);
+        self.top_k.find(&self.workspace.operand, self.engine.embeddings().output(), k);
+        for row in 0..last.len() {
+            let best = self.top_k.row(row).map(|(class, log_prob)| Candidate { token: TokenId(class), log_prob });
+            candidates.extend(best);
+            candidates.resize((row + 1) * k, Candidate { token: TokenId(0), log_prob: f32::NEG_INFINITY });
+        }
+        Ok(())
+    }
+
+    /// # Panics
+    /// If a parent is no live row.
+    fn reorder(&mut self, parents: &[usize]) {
+        self.sentences = parents.iter().map(|&row| self.sentences[row]).collect();
+        self.paths.reorder(parents);
+    }
+}

@@ -1,0 +1,6 @@
+//! The engine's tests: against a plain forward pass, against itself in other company, and against forged models.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod equivalence;
+mod forged;
+mod reference;
