@@ -110,6 +110,34 @@ fn a_sentence_owns_as_many_rows_as_it_has_live_prefixes() {
     assert!(last <= 3 && decoder.rows_per_step[1..].is_sorted_by(|a, b| a >= b), "{:?}", decoder.rows_per_step);
 }
 
+/// Says token 2 and ends, or token 3 eleven times and ends: -2 nats in two tokens, -6 in twelve.
+fn late_bloomer(_: u64, prefix: &[TokenId]) -> Vec<f32> {
+    let none = f32::NEG_INFINITY;
+    match prefix {
+        [] => vec![none, none, 0.0, -6.0],
+        [TokenId(2), ..] => vec![none, -2.0, none, none],
+        _ if prefix.len() < 11 => vec![none, none, none, 0.0],
+        _ => vec![none, 0.0, none, none],
+    }
+}
+
+#[test]
+fn a_hypothesis_that_wins_by_its_length_is_waited_for() {
+    let settings = BeamOptions { length_penalty: LengthPenalty::Length { alpha: 1.0 }, ..options(2, 1) };
+    assert_eq!(search(&late_bloomer, 12, &settings)[0].tokens, [TokenId(3); 11], "-6/12 is more than -2/2");
+}
+
+#[test]
+fn a_hypothesis_that_cannot_win_within_the_limit_is_not_waited_for() {
+    let settings = BeamOptions { length_penalty: LengthPenalty::Length { alpha: 1.0 }, ..options(2, 1) };
+    for (limit, steps) in [(6, 2), (7, 7)] {
+        let mut decoder = ToyDecoder::new(&late_bloomer, &[0]);
+        let best = &beam_search(&mut decoder, &[limit], &settings).expect("a toy never fails")[0][0];
+        assert_eq!(best.tokens, [TokenId(2)]);
+        assert_eq!(decoder.rows_per_step.len(), steps, "-6/6 is no more than -2/2, -6/7 is");
+    }
+}
+
 #[test]
 fn no_sentences_are_no_work() {
     let mut decoder = ToyDecoder::new(&copy, &[]);

@@ -58,8 +58,15 @@ pub(crate) fn plain_search(toy: &dyn Toy, source: u64, limit: usize, options: &B
                 beam.push(prefix);
             }
         }
+        finished.sort_by(|a: &Hypothesis, b| b.score.total_cmp(&a.score));
+        let present_score = |prefix: &Prefix| options.length_penalty.score(prefix.log_prob, prefix.tokens.len());
+        if finished.get(options.width - 1).is_some_and(|worst| beam.iter().all(|it| present_score(it) <= worst.score)) {
+            break;
+        }
     }
-    finished.extend(beam.into_iter().map(|prefix| hypothesis(prefix, options)));
+    if finished.len() < options.width {
+        finished.extend(beam.into_iter().map(|prefix| hypothesis(prefix, options)));
+    }
     rank(finished, options.n_best)
 }
 
