@@ -119,11 +119,20 @@ impl TrainingData {
     }
 }
 
+/// A batch of the validation set.
+#[derive(Clone, Debug)]
+pub struct ValidationBatch {
+    /// Where its pairs stand in the set.
+    pub places: Vec<usize>,
+    /// The pairs.
+    pub batch: Batch,
+}
+
 /// The validation set as batches, read once and checked before the first update.
 ///
 /// # Errors
 /// If a file cannot be read or there is no pair.
-pub fn validation_batches(recipe: &Recipe, folder: &Path, vocab: &Vocab) -> Result<Vec<Batch>, TrainError> {
+pub fn validation_batches(recipe: &Recipe, folder: &Path, vocab: &Vocab) -> Result<Vec<ValidationBatch>, TrainError> {
     let files = within(folder, &recipe.data.validation);
     let filter = PairFilter { max_tokens: None, max_length_ratio: None, empty_side: EmptySide::Drop };
     let (corpus, report) = load_pairs(std::slice::from_ref(&files), None, &filter, vocab)?;
@@ -138,8 +147,11 @@ pub fn validation_batches(recipe: &Recipe, folder: &Path, vocab: &Vocab) -> Resu
     }
     let longer: Vec<usize> = lengths.iter().map(|(src, tgt)| src.max(tgt) + 1).collect();
     let plan = plan_lines(&longer, recipe.batch.max_tokens);
-    let batch = |pairs: &Vec<usize>| corpus.pad(&pairs.iter().map(|pair| *pair as u32).collect::<Vec<_>>(), vocab);
-    Ok(plan.iter().map(batch).collect())
+    let batch = |places: Vec<usize>| {
+        let pairs: Vec<u32> = places.iter().map(|place| *place as u32).collect();
+        ValidationBatch { batch: corpus.pad(&pairs, vocab), places }
+    };
+    Ok(plan.into_iter().map(batch).collect())
 }
 
 /// Files with their paths taken from `folder`.

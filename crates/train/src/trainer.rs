@@ -8,11 +8,10 @@ use burn::module::AutodiffModule;
 use burn::tensor::backend::AutodiffBackend;
 use umlaut_model::{FusedOps, Transformer};
 use umlaut_text::Vocab;
-use umlaut_text::batch::Batch;
 use umlaut_text::rng::mix;
 
 use crate::checkpoint::{self, Best, Files, State};
-use crate::data::{TrainingData, validation_batches};
+use crate::data::{TrainingData, ValidationBatch, validation_batches};
 use crate::log::{Event, RunLog};
 use crate::optimizer::Adam;
 use crate::recipe;
@@ -60,7 +59,7 @@ pub struct Trainer<B: AutodiffBackend> {
     model: Transformer<B>,
     adam: Adam<B>,
     data: TrainingData,
-    validation: Vec<Batch>,
+    validation: Vec<ValidationBatch>,
     state: State,
     log: RunLog,
     /// Held while the run goes on: two trainers in one folder would overwrite each other.

@@ -1,6 +1,5 @@
 //! The validation set: its loss, and BLEU of real translations.
 
-use burn::tensor::backend::Backend;
 use umlaut_metrics::{Tokenizer, corpus_bleu};
 use umlaut_model::decoder::CachedDecoder;
 use umlaut_model::{FusedOps, Sequences, Transformer};
@@ -9,6 +8,7 @@ use umlaut_text::batch::Batch;
 use umlaut_text::{TokenId, Vocab};
 
 use crate::TrainError;
+use crate::data::ValidationBatch;
 use crate::update::{Sums, evaluate};
 
 /// Translations that a log shows.
@@ -23,7 +23,7 @@ pub struct Validation {
     pub bleu: f64,
     /// How BLEU was computed.
     pub signature: String,
-    /// The first translations.
+    /// Translations of the first pairs of the set.
     pub samples: Vec<String>,
 }
 
@@ -33,17 +33,20 @@ pub struct Validation {
 /// If BLEU cannot be computed.
 pub fn validate<B: FusedOps>(
     model: &Transformer<B>,
-    batches: &[Batch],
+    batches: &[ValidationBatch],
     vocab: &Vocab,
     smoothing: f32,
 ) -> Result<Validation, TrainError> {
     let mut sums = Sums::default();
-    let (mut hypotheses, mut references) = (Vec::new(), Vec::new());
-    for batch in batches {
+    let pairs = batches.iter().map(|batch| batch.places.len()).sum();
+    let (mut hypotheses, mut references) = (vec![String::new(); pairs], vec![String::new(); pairs]);
+    for ValidationBatch { places, batch } in batches {
         sums.add(evaluate(model, batch, smoothing));
-        hypotheses.extend(translate(model, batch, vocab)?);
         let rows = batch.tgt_out.chunks_exact(batch.tgt_len);
-        references.extend(rows.map(|row| vocab.decode(&real(row, vocab))));
+        for ((place, hypothesis), row) in places.iter().zip(translate(model, batch, vocab)?).zip(rows) {
+            hypotheses[*place] = hypothesis;
+            references[*place] = vocab.decode(&real(row, vocab));
+        }
     }
     let bleu = corpus_bleu(&hypotheses, &references, Tokenizer::default())
         .map_err(|error| TrainError::Validation(error.to_string()))?;
@@ -56,10 +59,7 @@ fn real(row: &[u32], vocab: &Vocab) -> Vec<TokenId> {
     row.iter().map(|id| TokenId(*id)).take_while(|id| *id != vocab.eos() && *id != vocab.pad()).collect()
 }
 
-fn translate<B: FusedOps>(model: &Transformer<B>, batch: &Batch, vocab: &Vocab) -> Result<Vec<String>, TrainError>
-where
-    B: Backend,
-{
+fn translate<B: FusedOps>(model: &Transformer<B>, batch: &Batch, vocab: &Vocab) -> Result<Vec<String>, TrainError> {
     let lengths: Vec<usize> = batch.src.chunks_exact(batch.src_len).map(|row| real(row, vocab).len() + 1).collect();
     let mut decoder = CachedDecoder::new(model, Sequences { ids: &batch.src, lengths: &lengths });
     let options = BeamOptions {
