@@ -103,6 +103,7 @@ pub enum Workers {
 ///
 /// # Panics
 /// If the shapes do not fit.
+#[expect(clippy::needless_pass_by_value, reason = "a destination is made for one product, and used up by it")]
 pub fn sgemm(c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: Matrix<'_>, workers: Workers) {
     assert!(
         a.columns == b.rows && c.rows == a.rows && c.columns == b.columns,
