@@ -23,7 +23,7 @@ pub struct Attention<B: Backend> {
     /// Mixes the heads.
     pub output: Linear<B>,
     n_heads: usize,
-    attention_dropout: f32,
+    dropout: f32,
 }
 
 /// What a forward pass of attention looks at.
@@ -54,7 +54,7 @@ impl<B: FusedOps> Attention<B> {
             value: linear(joint),
             output: linear(1.0),
             n_heads: config.n_heads,
-            attention_dropout: config.attention_dropout,
+            dropout: config.attention_dropout,
         }
     }
 
@@ -81,7 +81,7 @@ impl<B: FusedOps> Attention<B> {
             k_len: view.k_len,
             key_lengths: view.key_lengths.to_vec(),
             direction: view.direction,
-            dropout: dropout.mask(self.attention_dropout),
+            dropout: dropout.mask(self.dropout),
         };
         let query = float(self.query.forward(x));
         let key = float(self.key.forward(memory.clone()));

@@ -64,6 +64,9 @@ pub fn write<B: FusedOps>(model: &Transformer<B>, dir: &Path, storage: Storage) 
 ///
 /// # Errors
 /// If it cannot be written.
+///
+/// # Panics
+/// Never: every configuration is JSON.
 pub fn write_config(config: &TransformerConfig, dir: &Path) -> Result<(), ModelError> {
     let mut json = serde_json::to_vec_pretty(config).expect("a configuration is JSON");
     json.push(b'\n');

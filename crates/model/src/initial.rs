@@ -41,6 +41,7 @@ impl<'a, B: Backend> Initial<'a, B> {
     }
 
     /// The same value everywhere.
+    #[must_use]
     pub fn constant(&self, len: usize, value: f32) -> Param<Tensor<B, 1>> {
         Param::from_tensor(Tensor::from_data(TensorData::new(vec![value; len], [len]), self.device))
     }

@@ -122,7 +122,7 @@ impl<B: FusedOps> Transformer<B> {
     pub fn decode(
         &self,
         target: Sequences<'_>,
-        memory: Tensor<B, 2>,
+        memory: &Tensor<B, 2>,
         source: Sequences<'_>,
         dropout: &mut Dropout,
     ) -> Tensor<B, 2> {
@@ -167,7 +167,7 @@ impl<B: FusedOps> Transformer<B> {
         dropout: &mut Dropout,
     ) -> Tensor<B, 1> {
         let memory = self.encode(source, dropout);
-        let hidden = self.decode(target, memory, source, dropout);
+        let hidden = self.decode(target, &memory, source, dropout);
         tensor(B::fused_cross_entropy(float(hidden), float(self.projection()), labels, smoothing))
     }
 

@@ -1,6 +1,8 @@
 //! Two roads, one answer: padding, steps with caches, shifts of position, rearranged rows, files.
 
-use burn_flex::Flex;
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use burn_flex::{Flex, FlexDevice};
 use umlaut_model::decoder::CachedDecoder;
 use umlaut_model::directory::{self, Storage};
 use umlaut_model::dropout::Dropout;
@@ -44,7 +46,7 @@ fn models() -> Vec<Transformer<Flex>> {
         (NormPlacement::Pre, Positions::Sinusoidal),
         (NormPlacement::Post, Positions::Sinusoidal),
     ];
-    kinds.map(|(norm, positions)| config(norm, positions).init(9, &Default::default()).unwrap()).to_vec()
+    kinds.map(|(norm, positions)| config(norm, positions).init(9, &FlexDevice).unwrap()).to_vec()
 }
 
 fn sentence(len: usize, seed: usize) -> Vec<u32> {
@@ -63,7 +65,7 @@ fn logits(model: &Transformer<Flex>, source: (&[Vec<u32>], usize), target: (&[Ve
     let (tgt, tgt_lengths) = pad(target.0, target.1);
     let source = Sequences { ids: &src, lengths: &src_lengths };
     let memory = model.encode(source, &mut Dropout::off());
-    let hidden = model.decode(Sequences { ids: &tgt, lengths: &tgt_lengths }, memory, source, &mut Dropout::off());
+    let hidden = model.decode(Sequences { ids: &tgt, lengths: &tgt_lengths }, &memory, source, &mut Dropout::off());
     model.logits(hidden).into_data().into_vec().unwrap()
 }
 
@@ -139,7 +141,7 @@ fn rotated_scores_depend_on_the_distance_alone() {
     use burn::tensor::{Tensor, TensorData};
     use umlaut_model::ops::composed::rotate;
     use umlaut_model::position::Rotary;
-    let device = Default::default();
+    let device = FlexDevice;
     let rotary = Rotary::<Flex>::new(10, 4, 10_000.0, &device);
     let at = |x: [f32; 4], position: usize| -> Vec<f32> {
         let x = Tensor::<Flex, 4>::from_data(TensorData::new(x.to_vec(), [1, 1, 1, 4]), &device);
@@ -160,7 +162,7 @@ fn a_model_read_back_is_the_model_and_shared_embeddings_are_stored_once() {
     let dir = tempfile::tempdir().unwrap();
     for model in models() {
         directory::write(&model, dir.path(), Storage::F32).unwrap();
-        let back: Transformer<Flex> = directory::read(dir.path(), &Default::default()).unwrap();
+        let back: Transformer<Flex> = directory::read(dir.path(), &FlexDevice).unwrap();
         assert_eq!(parameters::arrays(&model), parameters::arrays(&back));
         assert_eq!(model.config(), back.config());
         let bytes = std::fs::metadata(dir.path().join(directory::WEIGHTS)).unwrap().len() as usize;
@@ -185,7 +187,7 @@ fn the_parameters_are_counted_as_the_literature_counts_them() {
     let layers = 6 * (attention + feed_forward + 2 * 1024) + 6 * (2 * attention + feed_forward + 3 * 1024);
     assert_eq!(layers + 37_000 * 512, 63_082_496);
     let small = TransformerConfig { vocab: 40, encoder_layers: 1, decoder_layers: 1, ..base };
-    let model: Transformer<Flex> = small.init(1, &Default::default()).unwrap();
+    let model: Transformer<Flex> = small.init(1, &FlexDevice).unwrap();
     assert_eq!(parameters::count(&model), layers / 6 + 40 * 512);
 }
 
@@ -195,7 +197,7 @@ fn averages_are_means_and_a_stranger_is_named() {
     let paths: Vec<_> = dirs.iter().map(|dir| dir.path().to_owned()).collect();
     let config = config(NormPlacement::Pre, Positions::Rope);
     for (seed, path) in paths.iter().enumerate() {
-        let model: Transformer<Flex> = config.init(seed as u64, &Default::default()).unwrap();
+        let model: Transformer<Flex> = config.init(seed as u64, &FlexDevice).unwrap();
         directory::write(&model, path, Storage::F32).unwrap();
     }
     let arrays = |path: &std::path::Path| directory::read_arrays(&path.join(directory::WEIGHTS)).unwrap();
@@ -225,7 +227,7 @@ fn a_file_that_is_no_model_is_an_error_that_names_it() {
     directory::write(model, dir.path(), Storage::F16).unwrap();
     let weights = dir.path().join(directory::WEIGHTS);
     let bytes = std::fs::read(&weights).unwrap();
-    let read = || directory::read::<Flex>(dir.path(), &Default::default()).unwrap_err().to_string();
+    let read = || directory::read::<Flex>(dir.path(), &FlexDevice).unwrap_err().to_string();
     for broken in [&bytes[..bytes.len() / 2], &[], b"not a model"] {
         std::fs::write(&weights, broken).unwrap();
         assert!(read().contains("model.safetensors"), "{}", read());

@@ -1,11 +1,13 @@
 //! The model against PyTorch: forward pass, loss and gradients of two small models (`tests/golden/make_golden.py`).
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::path::{Path, PathBuf};
 
 use burn::backend::Autodiff;
 use burn::module::ParamId;
 use burn::tensor::{Tensor, TensorData};
-use burn_flex::Flex;
+use burn_flex::{Flex, FlexDevice};
 use safetensors::SafeTensors;
 use umlaut_model::dropout::Dropout;
 use umlaut_model::ops::IGNORED;
@@ -59,7 +61,7 @@ impl Golden {
         };
         let weights = self.arrays.iter().filter(|(name, _)| !is_result(name));
         let weights = weights.map(|(name, array)| (name.clone(), array.clone())).collect();
-        parameters::load(self.config.init(0, &Default::default()).unwrap(), weights).unwrap()
+        parameters::load(self.config.init(0, &FlexDevice).unwrap(), weights).unwrap()
     }
 
     fn labels(&self) -> Vec<u32> {
@@ -97,7 +99,7 @@ fn agrees_with_pytorch(name: &str) {
     let off = &mut Dropout::off();
 
     let memory = model.encode(source, off);
-    let hidden = model.decode(target, memory.clone(), source, off);
+    let hidden = model.decode(target, &memory, source, off);
     let memory = real_rows(&values(memory), &src_lengths);
     assert_close("memory", &memory, &real_rows(&golden.arrays["memory"].data, &src_lengths), 1e-5);
     let logits = real_rows(&values(model.logits(hidden)), &tgt_lengths);
@@ -145,12 +147,12 @@ fn fused_and_composed_operations_have_one_loss_and_one_gradient() {
     use umlaut_kernels::training::attention::Direction;
     use umlaut_model::ops::{AttentionSpec, FusedOps, composed, float, tensor};
 
-    let device = Default::default();
+    let device = FlexDevice;
     let numbers = |rows: usize, columns: usize, seed: usize| {
         let data: Vec<f32> = (0..rows * columns).map(|i| ((i + seed) * 7919 % 1009) as f32 / 500.0 - 1.0).collect();
         Tensor::<B, 2>::from_data(TensorData::new(data, [rows, columns]), &device).require_grad()
     };
-    let (q, k, v) = (numbers(10, 8, 1), numbers(10, 8, 2), numbers(10, 8, 3));
+    let (query, key, value) = (numbers(10, 8, 1), numbers(10, 8, 2), numbers(10, 8, 3));
     let (cos, sin) = (numbers(5, 2, 4), numbers(5, 2, 5));
     let spec = AttentionSpec {
         n_heads: 2,
@@ -164,28 +166,28 @@ fn fused_and_composed_operations_have_one_loss_and_one_gradient() {
     let gradients = |output: burn::tensor::ops::FloatTensor<B>| {
         let output = Tensor::<B, 2>::from_primitive(TensorPrimitive::Float(output));
         let grads = (output.clone() * numbers(10, 8, 9).detach()).sum().backward();
-        [Some(output.inner()), q.grad(&grads), k.grad(&grads), v.grad(&grads)]
+        [Some(output.inner()), query.grad(&grads), key.grad(&grads), value.grad(&grads)]
             .map(|x| x.unwrap().into_data().into_vec::<f32>().unwrap())
     };
-    let projections = || (float(q.clone()), float(k.clone()), float(v.clone()));
-    let (fq, fk, fv) = projections();
-    let fused = gradients(B::fused_attention(fq, fk, fv, rotary(), spec.clone()));
-    let (cq, ck, cv) = projections();
-    let plain = gradients(composed::attention::<B>(cq, ck, cv, rotary(), &spec));
+    let projections = || [float(query.clone()), float(key.clone()), float(value.clone())];
+    let [q, k, v] = projections();
+    let fused = gradients(B::fused_attention(q, k, v, rotary(), spec.clone()));
+    let [q, k, v] = projections();
+    let plain = gradients(composed::attention::<B>(q, k, v, rotary(), &spec));
     for (fused, plain) in fused.iter().zip(&plain) {
         assert_close("attention", fused, plain, 1e-5);
     }
 
-    let (x, w) = (numbers(10, 8, 6), numbers(13, 8, 7));
+    let (hidden, weight) = (numbers(10, 8, 6), numbers(13, 8, 7));
     let targets: Vec<u32> = (0..10).map(|i| if i % 4 == 3 { IGNORED } else { i }).collect();
     let gradients = |loss: burn::tensor::ops::FloatTensor<B>| {
         let loss: Tensor<B, 1> = tensor(loss);
         let grads = (loss.clone() * 0.5).narrow(0, 0, 1).backward();
-        [Some(loss.inner().unsqueeze()), x.grad(&grads), w.grad(&grads)]
+        [Some(loss.inner().unsqueeze()), hidden.grad(&grads), weight.grad(&grads)]
             .map(|x: Option<Tensor<Flex, 2>>| x.unwrap().into_data().into_vec::<f32>().unwrap())
     };
-    let fused = gradients(B::fused_cross_entropy(float(x.clone()), float(w.clone()), &targets, 0.1));
-    let plain = gradients(composed::cross_entropy::<B>(float(x.clone()), float(w.clone()), &targets, 0.1));
+    let fused = gradients(B::fused_cross_entropy(float(hidden.clone()), float(weight.clone()), &targets, 0.1));
+    let plain = gradients(composed::cross_entropy::<B>(float(hidden.clone()), float(weight.clone()), &targets, 0.1));
     for (fused, plain) in fused.iter().zip(&plain) {
         assert_close("cross-entropy", fused, plain, 1e-5);
     }

@@ -73,6 +73,9 @@ pub fn folder(run: &Path, update: u64) -> PathBuf {
 ///
 /// # Errors
 /// If the disk is full or not writable: nothing of it is left, and older checkpoints are untouched.
+///
+/// # Panics
+/// Never: every state is JSON.
 pub fn write<B>(run: &Path, model: &Transformer<B>, adam: &Adam<B>, files: &Files<'_>) -> Result<PathBuf, TrainError>
 where
     B: AutodiffBackend + FusedOps,
@@ -118,6 +121,9 @@ fn sync_folder(folder: &Path) -> Result<(), TrainError> {
 ///
 /// # Errors
 /// If the file cannot be written.
+///
+/// # Panics
+/// Never: every state is JSON.
 pub fn update_state(run: &Path, state: &State) -> Result<(), TrainError> {
     let json = serde_json::to_vec_pretty(state).expect("a state is JSON");
     Ok(directory::write_whole(&folder(run, state.update).join(STATE), &json)?)

@@ -78,6 +78,9 @@ where
     }
 
     /// The moments by name: `first.<parameter>` and `second.<parameter>`, flat.
+    ///
+    /// # Panics
+    /// If the backend does not compute in f32.
     #[must_use]
     pub fn arrays(&self) -> Arrays {
         let array = |x: &Tensor<B::InnerBackend, 1>| {

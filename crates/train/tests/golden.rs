@@ -1,9 +1,11 @@
 //! Two updates of Adam against PyTorch's (fixtures of `umlaut-model`).
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::path::{Path, PathBuf};
 
 use burn::backend::Autodiff;
-use burn_flex::Flex;
+use burn_flex::{Flex, FlexDevice};
 use safetensors::SafeTensors;
 use umlaut_model::TransformerConfig;
 use umlaut_model::parameters::{self, Array, Arrays};
@@ -52,7 +54,7 @@ fn two_updates_are_pytorchs(name: &str) {
     let is_result = |name: &str| name.starts_with("grad.") || name.starts_with("adam");
     let weights = arrays.iter().filter(|(name, _)| is_weight(name) && !is_result(name));
     let weights = weights.map(|(name, array)| (name.clone(), array.clone())).collect();
-    let mut model = parameters::load(config.init::<B>(0, &Default::default()).unwrap(), weights).unwrap();
+    let mut model = parameters::load(config.init::<B>(0, &FlexDevice).unwrap(), weights).unwrap();
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-8, clip_norm: 0.0 });
     for (update, prefix) in [(1, "adam"), (2, "adam2")] {
         let (sums, gradients) = differentiate(&model, &batch, 0.1, 0);

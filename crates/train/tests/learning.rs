@@ -1,8 +1,10 @@
 //! Models that must learn: copying and reversing digits, and one batch by heart.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use burn::backend::Autodiff;
 use burn::module::AutodiffModule;
-use burn_flex::Flex;
+use burn_flex::{Flex, FlexDevice};
 use umlaut_model::{Embeddings, NormPlacement, Positions, RopeLayout, TransformerConfig};
 use umlaut_text::batch::Batch;
 use umlaut_text::rng::SplitMix64;
@@ -63,7 +65,7 @@ fn numbers(rows: usize, random: &mut SplitMix64, answer: impl Fn(&mut Vec<u32>))
 
 /// Trains on fresh batches until they are easy; returns the perplexity of unseen ones.
 fn perplexity_after(config: &TransformerConfig, updates: u64, answer: impl Fn(&mut Vec<u32>) + Copy) -> f64 {
-    let mut model = config.init::<B>(3, &Default::default()).unwrap();
+    let mut model = config.init::<B>(3, &FlexDevice).unwrap();
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-8, clip_norm: 1.0 });
     let mut random = SplitMix64::new(5);
     for update in 1..=updates {
@@ -91,7 +93,7 @@ fn it_learns_to_reverse() {
 #[test]
 fn one_batch_is_learned_down_to_the_entropy_of_the_smoothing() {
     let config = config(NormPlacement::Pre, Positions::Sinusoidal);
-    let mut model = config.init::<B>(3, &Default::default()).unwrap();
+    let mut model = config.init::<B>(3, &FlexDevice).unwrap();
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-8, clip_norm: 1.0 });
     let batch = numbers(8, &mut SplitMix64::new(1), |_| ());
     for update in 1..=400 {
@@ -111,7 +113,7 @@ fn one_batch_is_learned_down_to_the_entropy_of_the_smoothing() {
 #[test]
 fn accumulated_batches_are_one_large_batch() {
     let config = config(NormPlacement::Post, Positions::Rope);
-    let model = config.init::<B>(3, &Default::default()).unwrap();
+    let model = config.init::<B>(3, &FlexDevice).unwrap();
     let whole = numbers(12, &mut SplitMix64::new(2), |_| ());
     let part = |rows: std::ops::Range<usize>| {
         let cut = |ids: &[u32]| ids[rows.start * 9..rows.end * 9].to_vec();

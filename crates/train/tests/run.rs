@@ -1,10 +1,12 @@
 //! Whole runs in a fresh folder: resume, retention, refusals.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::backend::Autodiff;
-use burn_flex::Flex;
+use burn_flex::{Flex, FlexDevice};
 use umlaut_model::directory::{WEIGHTS, read_arrays};
 use umlaut_text::vocab::VocabRecipe;
 use umlaut_train::trainer::{Changes, Folders};
@@ -69,11 +71,11 @@ impl Kitchen {
     }
 
     fn new_run(&self, recipe: Recipe, run: &str) -> Result<Outcome, TrainError> {
-        Trainer::<B>::new(recipe, &self.folders(run), &Default::default())?.run(|_| ())
+        Trainer::<B>::new(recipe, &self.folders(run), &FlexDevice)?.run(|_| ())
     }
 
     fn resume(&self, recipe: Recipe, run: &str, changes: Changes) -> Result<Outcome, TrainError> {
-        Trainer::<B>::resume(recipe, &self.folders(run), changes, &Default::default())?.run(|_| ())
+        Trainer::<B>::resume(recipe, &self.folders(run), changes, &FlexDevice)?.run(|_| ())
     }
 
     fn run(&self, run: &str) -> PathBuf {

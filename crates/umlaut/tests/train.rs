@@ -1,5 +1,7 @@
 //! The real program in a fresh folder: training killed at many moments, averaging, refusals.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

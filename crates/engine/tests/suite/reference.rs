@@ -149,7 +149,9 @@ impl Model {
 
     fn final_norm(&self, stack: &str, x: &mut [Vec<f64>]) {
         if self.shape.norm == "pre" {
-            x.iter_mut().for_each(|x| *x = self.norm(&format!("{stack}.norm"), x));
+            for row in x {
+                *row = self.norm(&format!("{stack}.norm"), row);
+            }
         }
     }
 
@@ -251,7 +253,9 @@ fn names(shape: Shape) -> Vec<(String, Vec<usize>)> {
         for layer in (0..depth).map(|i| format!("{stack}.layers.{i}")) {
             for attention in attentions {
                 pair(format!("{layer}.{attention}_norm"), &[d]);
-                ["query", "key", "value", "output"].map(|part| pair(format!("{layer}.{attention}.{part}"), &[d, d]));
+                for part in ["query", "key", "value", "output"] {
+                    pair(format!("{layer}.{attention}.{part}"), &[d, d]);
+                }
             }
             pair(format!("{layer}.feed_forward_norm"), &[d]);
             pair(format!("{layer}.feed_forward.inner"), &[d_ff, d]);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use burn::backend::Autodiff;
-use burn_flex::Flex;
+use burn_flex::{Flex, FlexDevice};
 use umlaut_train::bench::{BenchShape, update_seconds};
 use umlaut_train::log::Event;
 use umlaut_train::trainer::{Changes, Folders};
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         run: args.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(name)),
     };
     let last = recipe.run.max_updates;
-    let device = Default::default();
+    let device = FlexDevice;
     let mut trainer = if args.resume {
         let changes = if args.take_changes { Changes::Taken } else { Changes::Refused };
         Trainer::<Cpu>::resume(recipe, &folders, changes, &device)?
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 fn bench(recipe: &Recipe, steps: usize) -> Result<()> {
     const LEN: usize = 27;
     let shape = BenchShape { batch: (recipe.batch.max_tokens as f64 / LEN as f64).round() as usize, len: LEN, steps };
-    let mut seconds = update_seconds::<Cpu>(&recipe.model, shape, &Default::default())?;
+    let mut seconds = update_seconds::<Cpu>(&recipe.model, shape, &FlexDevice)?;
     seconds.sort_by(f64::total_cmp);
     let tokens = (shape.batch * shape.len) as f64;
     println!(
