@@ -159,16 +159,18 @@ mod tests {
 
     #[test]
     fn a_product_is_the_sum_of_products_in_every_orientation() {
-        for (m, n, k) in [(1, 1, 1), (3, 5, 7), (17, 33, 65), (4, 0, 3), (2, 3, 0)] {
-            let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
-            let at: Vec<f32> = (0..m * k).map(|i| a[(i % m) * k + i / m]).collect();
-            for transposed in [false, true] {
-                let mut c = vec![1.0; m * n];
-                let a = if transposed { Matrix::dense(&at, k, m).transposed() } else { Matrix::dense(&a, m, k) };
-                sgemm(MatrixMut::dense(&mut c, m, n), Onto::Old, a, Matrix::dense(&b, k, n), Workers::Caller);
-                for (i, got) in c.iter().enumerate() {
-                    let want = 1.0 + (0..k).map(|j| numbers(m * k, 1)[i / n * k + j] * b[j * n + i % n]).sum::<f32>();
-                    assert!((got - want).abs() < 1e-4, "{m}x{n}x{k} at {i}: {got} against {want}");
+        for (rows, columns, depth) in [(1, 1, 1), (3, 5, 7), (17, 33, 65), (4, 0, 3), (2, 3, 0)] {
+            let (left, right) = (numbers(rows * depth, 1), numbers(depth * columns, 2));
+            let turned: Vec<f32> = (0..rows * depth).map(|i| left[(i % rows) * depth + i / rows]).collect();
+            let orientations = [Matrix::dense(&left, rows, depth), Matrix::dense(&turned, depth, rows).transposed()];
+            for matrix in orientations {
+                let mut product = vec![1.0; rows * columns];
+                let to = MatrixMut::dense(&mut product, rows, columns);
+                sgemm(to, Onto::Old, matrix, Matrix::dense(&right, depth, columns), Workers::Caller);
+                for (i, got) in product.iter().enumerate() {
+                    let term = |j| left[i / columns * depth + j] * right[j * columns + i % columns];
+                    let want = 1.0 + (0..depth).map(term).sum::<f32>();
+                    assert!((got - want).abs() < 1e-4, "{rows}x{columns}x{depth} at {i}: {got} against {want}");
                 }
             }
         }
@@ -176,18 +178,14 @@ mod tests {
 
     #[test]
     fn a_pool_computes_what_the_caller_computes() {
-        let (m, n, k) = (130, 257, 96);
-        let (a, b) = (numbers(m * k, 3), numbers(k * n, 4));
+        let (rows, columns, depth) = (130, 257, 96);
+        let (left, right) = (numbers(rows * depth, 3), numbers(depth * columns, 4));
         let product = |workers| {
-            let mut c = vec![0.0; m * n];
-            sgemm(
-                MatrixMut::dense(&mut c, m, n),
-                Onto::Nothing,
-                Matrix::dense(&a, m, k),
-                Matrix::dense(&b, k, n),
-                workers,
-            );
-            c
+            let mut product = vec![0.0; rows * columns];
+            let to = MatrixMut::dense(&mut product, rows, columns);
+            let (left, right) = (Matrix::dense(&left, rows, depth), Matrix::dense(&right, depth, columns));
+            sgemm(to, Onto::Nothing, left, right, workers);
+            product
         };
         assert_eq!(product(Workers::Caller), product(Workers::Pool));
     }

@@ -1,6 +1,6 @@
 //! AVX2 with FMA: eight lanes.
 
-#[expect(clippy::wildcard_imports, reason = "intrinsics carry their own prefix")]
+#[cfg_attr(not(test), expect(clippy::wildcard_imports, reason = "intrinsics carry their own prefix"))]
 use std::arch::x86_64::*;
 
 use super::Simd;
