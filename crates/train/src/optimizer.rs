@@ -1,11 +1,14 @@
 //! Adam over a model's parameters, with one norm for all gradients.
 
+use std::collections::BTreeMap;
+
 use burn::module::ParamId;
-use burn::tensor::Tensor;
-use burn::tensor::backend::AutodiffBackend;
+use burn::tensor::backend::{AutodiffBackend, Backend};
+use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use umlaut_model::ops::AdamStep;
-use umlaut_model::parameters::{self, Array, Arrays, MapParameters};
+use umlaut_model::ops::{float, tensor};
+use umlaut_model::parameters::{self, Array, Arrays, MapParameters, VisitParameters};
 use umlaut_model::{FusedOps, ModelError, Transformer};
 
 use crate::update::Gradients;
@@ -112,7 +115,7 @@ where
                 let name = format!("{kind}.{name}");
                 match arrays.remove(&name) {
                     Some(array) if array.data.len() == parameter.data.len() => {
-                        Ok(Tensor::from_data(burn::tensor::TensorData::new(array.data, array.shape), device))
+                        Ok(Tensor::from_data(TensorData::new(array.data, array.shape), device))
                     }
                     Some(array) => {
                         let reason = format!("{} elements for {}", array.data.len(), parameter.data.len());
@@ -129,22 +132,19 @@ where
 }
 
 /// The moments in the model's own order of parameters.
-fn order_like<B: AutodiffBackend>(
-    model: &Transformer<B>,
-    moments: Vec<(String, Moments<B>)>,
-) -> Vec<(String, Moments<B>)>
+fn order_like<B>(model: &Transformer<B>, moments: Vec<(String, Moments<B>)>) -> Vec<(String, Moments<B>)>
 where
-    B: FusedOps,
+    B: AutodiffBackend + FusedOps,
 {
     struct Names(Vec<String>);
-    impl<B: burn::tensor::backend::Backend> parameters::VisitParameters<B> for Names {
+    impl<B: Backend> VisitParameters<B> for Names {
         fn parameter<const D: usize>(&mut self, name: &str, _: ParamId, _: Tensor<B, D>) {
             self.0.push(name.into());
         }
     }
     let mut names = Names(Vec::new());
     parameters::visit(model, &mut names);
-    let mut by_name: std::collections::BTreeMap<_, _> = moments.into_iter().collect();
+    let mut by_name: BTreeMap<_, _> = moments.into_iter().collect();
     names.0.into_iter().filter_map(|name| by_name.remove(&name).map(|m| (name, m))).collect()
 }
 
@@ -161,19 +161,14 @@ where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
-    fn parameter<const D: usize>(&mut self, name: &str, _: ParamId, tensor: Tensor<B, D>) -> Tensor<B, D> {
+    fn parameter<const D: usize>(&mut self, name: &str, _: ParamId, parameter: Tensor<B, D>) -> Tensor<B, D> {
         let gradient = self.gradients.next().expect("a gradient for each parameter");
         let zeros = || Tensor::zeros(gradient.dims(), &gradient.device());
         let moments = self.moments.next().map_or_else(|| Moments { first: zeros(), second: zeros() }, |(_, m)| m);
-        let state =
-            [tensor_of(tensor.inner()), tensor_of(gradient), tensor_of(moments.first), tensor_of(moments.second)];
+        let state = [float(parameter.inner()), float(gradient), float(moments.first), float(moments.second)];
         let [parameter, first, second] = B::InnerBackend::fused_adam(state, self.step);
-        let moments = Moments { first: umlaut_model::ops::tensor(first), second: umlaut_model::ops::tensor(second) };
+        let moments = Moments { first: tensor(first), second: tensor(second) };
         self.updated.push((name.into(), moments));
-        Tensor::from_inner(umlaut_model::ops::tensor(parameter)).require_grad()
+        Tensor::from_inner(tensor(parameter)).require_grad()
     }
-}
-
-fn tensor_of<B: burn::tensor::backend::Backend, const D: usize>(x: Tensor<B, D>) -> burn::tensor::ops::FloatTensor<B> {
-    umlaut_model::ops::float(x)
 }

@@ -165,6 +165,9 @@ impl Recipe {
 
     /// Fields in which two recipes differ, by dotted name, those of `run` apart: cadence and length may change when a
     /// run is resumed, the rest would make it another run.
+    ///
+    /// # Panics
+    /// Never: every recipe is TOML.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         fn walk(path: &str, a: &toml::Value, b: &toml::Value, found: &mut Vec<String>) {

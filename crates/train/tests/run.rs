@@ -26,7 +26,7 @@ impl Kitchen {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let line = |words: &[&str], n: usize| {
-            (0..1 + n % 5).map(|i| words[(n * 7 + i * 3) % 8]).collect::<Vec<_>>().join(" ") + "\n"
+            (0..=n % 5).map(|i| words[(n * 7 + i * 3) % 8]).collect::<Vec<_>>().join(" ") + "\n"
         };
         for (name, words) in [("train.en", WORDS), ("train.de", WORTE)] {
             fs::write(dir.path().join(name), (0..200).map(|n| line(&words, n)).collect::<String>()).unwrap();

@@ -29,7 +29,7 @@ files = [{ src = "train.en", tgt = "train.de" }]
 fn kitchen() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let words = |set: [&str; 6], lines: std::ops::Range<usize>| -> String {
-        lines.map(|n| (0..1 + n % 5).map(|i| set[(n * 5 + i * 7) % 6]).collect::<Vec<_>>().join(" ") + "\n").collect()
+        lines.map(|n| (0..=n % 5).map(|i| set[(n * 5 + i * 7) % 6]).collect::<Vec<_>>().join(" ") + "\n").collect()
     };
     for (name, lines) in [("train", 0..200), ("valid", 300..306)] {
         let en = words(["one", "two", "three", "four", "five", "six"], lines.clone());
