@@ -1,7 +1,7 @@
 //! The operations that a Transformer is made of, each fused where a backend can.
 //!
 //! [`composed`] writes every one in burn's own operations: that is their definition, and what backends without fused
-//! kernels run. [`flex`] calls the CPU kernels, and [`autodiff`] records those with their own gradients.
+//! kernels run. `flex` calls the CPU kernels, and `autodiff` records those with their own gradients.
 
 mod autodiff;
 pub mod composed;
