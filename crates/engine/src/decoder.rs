@@ -1,6 +1,6 @@
 //! One step of the decoder for all live rows.
 
-use umlaut_kernels::inference::{KeyValues, SlotCache, TopK, Write, attend};
+use umlaut_kernels::inference::{SlotCache, TopK, Write};
 use umlaut_search::{Candidate, StepDecoder, TokenId};
 
 use crate::EngineError;
@@ -42,7 +42,7 @@ impl<'a> Decoder<'a> {
             positions,
             sentences: (0..sources.len()).collect(),
             paths: Paths::new(sources.len()),
-            caches: vec![SlotCache::new(engine.config().heads()); engine.config().decoder_layers],
+            caches: vec![SlotCache::new(engine.precision(), engine.config().heads()); engine.config().decoder_layers],
             workspace: Workspace::new(engine.precision()),
             top_k: TopK::default(),
         })
@@ -87,7 +87,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn cross_attend(&mut self, index: usize, layer: &CrossAttention, x: &mut Vec<f32>) {
-        let (d_model, heads) = (self.engine.config().d_model, self.engine.config().heads());
+        let d_model = self.engine.config().d_model;
         let Workspace { operand, projected, attended, .. } = &mut self.workspace;
         layer.norm.enter(x, operand);
         layer.query.apply(operand, Write::Assign, projected);
@@ -95,8 +95,7 @@ impl<'a> Decoder<'a> {
         let mut first = 0;
         for beam in self.sentences.chunk_by(|a, b| a == b) {
             let range = first * d_model..(first + beam.len()) * d_model;
-            let sentence: &KeyValues = &self.memory[beam[0]][index];
-            attend(&projected[range.clone()], d_model, sentence, heads, &mut attended[range]);
+            self.memory[beam[0]][index].attend(&projected[range.clone()], d_model, &mut attended[range]);
             first += beam.len();
         }
         operand.set(attended, d_model);

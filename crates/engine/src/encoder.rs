@@ -1,6 +1,6 @@
 //! The encoder, over sentences packed one after the other: no padding is computed.
 
-use umlaut_kernels::inference::{KeyValues, Write, attend};
+use umlaut_kernels::inference::{KeyValues, Write};
 use umlaut_search::TokenId;
 
 use crate::engine::Engine;
@@ -70,8 +70,8 @@ fn self_attend(
         for (position, row) in rows.chunks_exact_mut(3 * d_model).enumerate() {
             positions.rotate(position, &mut row[..2 * d_model]);
         }
-        let sentence = KeyValues::new(rows, 3 * d_model, d_model, d_model, 2 * d_model);
-        attend(rows, 3 * d_model, &sentence, heads, out);
+        let sentence = KeyValues::new(engine.precision(), heads, rows, 3 * d_model, d_model, 2 * d_model);
+        sentence.attend(rows, 3 * d_model, out);
         (projected, attended) = (other_rows, other_out);
     }
     operand.set(&workspace.attended, d_model);
@@ -81,14 +81,14 @@ fn self_attend(
 
 /// Projects the encoder's output, which is the workspace's operand, to keys and values of each decoder layer.
 fn project(engine: &Engine, lengths: &[usize], workspace: &mut Workspace) -> Memory {
-    let d_model = engine.config().d_model;
+    let (d_model, heads) = (engine.config().d_model, engine.config().heads());
     let mut memory: Memory = vec![Vec::new(); lengths.len()];
     for layer in engine.decoder_layers() {
         layer.cross_attention.key_value.apply(&workspace.operand, Write::Assign, &mut workspace.projected);
         let mut rows = workspace.projected.as_slice();
         for (sentence, len) in memory.iter_mut().zip(lengths) {
             let (own, others) = rows.split_at(len * 2 * d_model);
-            sentence.push(KeyValues::new(own, 2 * d_model, d_model, 0, d_model));
+            sentence.push(KeyValues::new(engine.precision(), heads, own, 2 * d_model, 0, d_model));
             rows = others;
         }
     }

@@ -2,7 +2,7 @@
 #![expect(clippy::float_cmp, reason = "results are to agree to the bit")]
 
 use umlaut_kernels::inference::{
-    HeadShape, Isa, KeyValues, Norm, RotaryTable, SlotCache, attend, normalise, rotate, with_isa_at_most,
+    HeadShape, Isa, KeyValues, Norm, Precision, RotaryTable, SlotCache, normalise, rotate, with_isa_at_most,
 };
 
 const ISAS: [Isa; 3] = [Isa::Portable, Isa::Avx2, Isa::Avx512];
@@ -101,20 +101,22 @@ fn attention_over_a_sentence_is_its_formula_row_by_row() {
         let (d_model, stride) = (shape.d_model(), 3 * shape.d_model());
         for len in [1, 5, 16, 17, 40] {
             let rows = numbers(len * stride, len as u32);
-            let sentence = KeyValues::new(&rows, stride, d_model, d_model, 2 * d_model);
+            let keep = |precision| KeyValues::new(precision, shape, &rows, stride, d_model, 2 * d_model);
             let part = |which: usize| -> Vec<&[f32]> {
                 rows.chunks_exact(stride).map(|row| &row[which * d_model..(which + 1) * d_model]).collect()
             };
             let want: Vec<Vec<f64>> = part(0).iter().map(|q| naive(q, &part(1), &part(2), shape)).collect();
             for isa in ISAS {
-                with_isa_at_most(isa, || {
-                    let mut together = vec![0.0; len * d_model];
-                    attend(&rows, stride, &sentence, shape, &mut together);
-                    assert_near(&together, &want.concat(), 1e-5);
-                    let mut alone = vec![0.0; d_model];
-                    attend(&rows[(len - 1) * stride..], stride, &sentence, shape, &mut alone);
-                    assert_eq!(alone, together[(len - 1) * d_model..]);
-                });
+                for (precision, bound) in [(Precision::F32, 1e-5), (Precision::Int8, 2e-2)] {
+                    with_isa_at_most(isa, || {
+                        let mut together = vec![0.0; len * d_model];
+                        keep(precision).attend(&rows, stride, &mut together);
+                        assert_near(&together, &want.concat(), bound);
+                        let mut alone = vec![0.0; d_model];
+                        keep(precision).attend(&rows[(len - 1) * stride..], stride, &mut alone);
+                        assert_eq!(alone, together[(len - 1) * d_model..]);
+                    });
+                }
             }
         }
     }
@@ -125,32 +127,33 @@ fn attention_over_paths_is_its_formula() {
     for shape in SHAPES {
         let d_model = shape.d_model();
         let (keys, values, queries) = (numbers(9 * d_model, 1), numbers(9 * d_model, 2), numbers(2 * d_model, 3));
-        let mut cache = SlotCache::new(shape);
-        cache.extend_to(9);
-        for slot in 0..9 {
-            let range = slot * d_model..(slot + 1) * d_model;
-            cache.set(slot, &keys[range.clone()], &values[range]);
-        }
-        let paths = [8, 0, 3, 5, 8, 0, 7, 2];
+        let keep = |precision| {
+            let mut cache = SlotCache::new(precision, shape);
+            cache.extend_to(9);
+            for slot in 0..9 {
+                let range = slot * d_model..(slot + 1) * d_model;
+                cache.set(slot, &keys[range.clone()], &values[range]);
+            }
+            cache
+        };
+        // Five slots: a whole group and one more.
+        let paths: [u32; 10] = [8, 0, 3, 5, 1, 8, 0, 7, 2, 4];
+        let at = |from: &'_ [f32], slot: u32| from[slot as usize * d_model..(slot as usize + 1) * d_model].to_vec();
         let want: Vec<f64> = (0..2)
             .flat_map(|row| {
-                let pick = |from: &[f32]| -> Vec<Vec<f32>> {
-                    paths[row * 4..(row + 1) * 4]
-                        .iter()
-                        .map(|&s| from[s * d_model..(s + 1) * d_model].to_vec())
-                        .collect()
-                };
-                let (keys, values) = (pick(&keys), pick(&values));
+                let path = &paths[row * 5..(row + 1) * 5];
+                let (keys, values): (Vec<_>, Vec<_>) = path.iter().map(|&s| (at(&keys, s), at(&values, s))).unzip();
                 let keys: Vec<&[f32]> = keys.iter().map(Vec::as_slice).collect();
                 let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
                 naive(&queries[row * d_model..(row + 1) * d_model], &keys, &values, shape)
             })
             .collect();
-        let paths = paths.map(|slot| slot as u32);
         for isa in ISAS {
-            let mut got = vec![0.0; 2 * d_model];
-            with_isa_at_most(isa, || cache.attend(&queries, d_model, &paths, 4, &mut got));
-            assert_near(&got, &want, 1e-5);
+            for (precision, bound) in [(Precision::F32, 1e-5), (Precision::Int8, 2e-2)] {
+                let mut got = vec![0.0; 2 * d_model];
+                with_isa_at_most(isa, || keep(precision).attend(&queries, d_model, &paths, 5, &mut got));
+                assert_near(&got, &want, bound);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use super::matrix::{Precision, WORD};
 use super::norm::{Norm, normalised_row};
 use super::simd::{Simd, ZERO_POINT, on_best_isa};
 
+/// The greatest magnitude of a quantised number. -128 is not used, so that every path computes the same integers.
 const GREATEST_CODE: f32 = 127.0;
 
 /// Rows `[rows, d]`: f32, or codes with a scale for each row that follows its greatest magnitude.
@@ -80,13 +81,14 @@ impl Activations {
 }
 
 on_best_isa! {
-    fn quantise_rows(x: &[f32], d: usize, codes: &mut [u8], scales: &mut [f32]) = quantise_rows_on;
+    /// Writes the codes of rows of `d`, `[rows, d]` or padded to whole words, and their scales.
+    pub(crate) fn quantise_rows(x: &[f32], d: usize, codes: &mut [u8], scales: &mut [f32]) = quantise_rows_on;
 }
 
 #[inline(always)]
 fn quantise_rows_on<S: Simd>(simd: S, x: &[f32], d: usize, codes: &mut [u8], scales: &mut [f32]) {
-    let stride = d.div_ceil(WORD) * WORD;
-    for ((row, codes), scale) in x.chunks_exact(d).zip(codes.chunks_exact_mut(stride)).zip(scales) {
+    let stride = codes.len() / scales.len().max(1);
+    for ((row, codes), scale) in x.chunks_exact(d).zip(codes.chunks_exact_mut(stride.max(1))).zip(scales) {
         *scale = quantise_row(simd, row, codes);
     }
 }
@@ -121,16 +123,22 @@ fn normalise_and_quantise_rows_on<S: Simd>(simd: S, x: &[f32], norm: &Norm, code
 #[inline(always)]
 fn quantise_row<S: Simd>(simd: S, row: &[f32], codes: &mut [u8]) -> f32 {
     let mut greatest = simd.splat(0.0);
-    for chunk in row.chunks(S::LANES) {
-        greatest = simd.max(greatest, simd.abs(simd.load_partial(chunk)));
+    let whole = row.chunks_exact(S::LANES);
+    let rest = simd.load_partial(whole.remainder());
+    for chunk in whole {
+        greatest = simd.max(greatest, simd.abs(simd.load(chunk)));
     }
+    let greatest = simd.max(greatest, simd.abs(rest));
     let greatest = simd.greatest(greatest);
     let scale = greatest / GREATEST_CODE;
     let (scale, per_unit) = if scale >= f32::MIN_POSITIVE { (scale, GREATEST_CODE / greatest) } else { (0.0, 0.0) };
     let per_unit = simd.splat(per_unit);
-    for (chunk, codes) in row.chunks(S::LANES).zip(codes.chunks_mut(S::LANES)) {
-        // The padding behind a row's end is loaded as zeros and so becomes zero points.
-        simd.store_codes(simd.mul(simd.load_partial(chunk), per_unit), codes);
+    let whole = row.len() / S::LANES * S::LANES;
+    let (codes, padded_codes) = codes.split_at_mut(whole);
+    for (chunk, codes) in row.chunks_exact(S::LANES).zip(codes.chunks_exact_mut(S::LANES)) {
+        simd.store_codes(simd.mul(simd.load(chunk), per_unit), codes);
     }
+    // The padding behind a row's end is loaded as zeros and so becomes zero points.
+    simd.store_codes(simd.mul(rest, per_unit), padded_codes);
     scale
 }

@@ -1,13 +1,13 @@
 //! Weights packed for products: panels of [`PANEL`] output columns, each panel running through the inputs.
 
+use super::activations::quantise_rows;
 use super::buffer::Buffer;
+use super::simd::ZERO_POINT;
 
 /// Output columns in a panel.
 pub(crate) const PANEL: usize = 64;
 /// Bytes of an input word: one f32, or four consecutive int8 inputs.
 pub(crate) const WORD: usize = 4;
-/// The greatest magnitude of a quantised number. -128 is not used, so that every path computes the same integers.
-const GREATEST_CODE: f32 = 127.0;
 
 /// The arithmetic of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,18 +156,18 @@ impl Matrix {
     }
 }
 
-/// Rounds one output's weights to codes of -127..=127 and gives the scale, `max |w| / 127`, that they are counted in.
+/// Rounds one output's weights, of which there are some, to codes of -127..=127 and gives the scale, `max |w| / 127`, that they are counted in.
 ///
 /// # Panics
 /// If the lengths differ.
 #[must_use]
 pub fn quantise_weights(values: &[f32], codes: &mut [i8]) -> f32 {
     assert_eq!(values.len(), codes.len(), "a code for each weight");
-    let greatest = values.iter().fold(0.0_f32, |greatest, value| greatest.max(value.abs()));
-    let scale = greatest / GREATEST_CODE;
-    let per_unit = if scale >= f32::MIN_POSITIVE { GREATEST_CODE / greatest } else { 0.0 };
-    for (code, value) in codes.iter_mut().zip(values) {
-        *code = (value * per_unit).round_ties_even() as i8;
+    let mut unsigned = vec![ZERO_POINT; values.len()];
+    let mut scale = [0.0];
+    quantise_rows(values, values.len(), &mut unsigned, &mut scale);
+    for (code, unsigned) in codes.iter_mut().zip(unsigned) {
+        *code = (unsigned ^ ZERO_POINT).cast_signed();
     }
-    if per_unit == 0.0 { 0.0 } else { scale }
+    scale[0]
 }

@@ -13,10 +13,11 @@ mod product;
 mod rotary;
 mod simd;
 mod slots;
+mod stored;
 mod top_k;
 
 pub use activations::Activations;
-pub use attention::{HeadShape, KeyValues, attend};
+pub use attention::{HeadShape, KeyValues};
 pub use matrix::{Matrix, Precision, quantise_weights};
 pub use norm::{Norm, normalise};
 pub use product::{Write, product};

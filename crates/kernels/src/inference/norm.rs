@@ -51,20 +51,26 @@ pub(crate) fn normalised_row<S: Simd>(simd: S, row: &[f32], norm: &Norm, out: &m
     let variance = squared_deviation(simd, row, mean) / d;
     let scale = simd.splat(1.0 / (variance + norm.epsilon).sqrt());
     let mean = simd.splat(mean);
-    let weights = norm.gain.chunks(S::LANES).zip(norm.bias.chunks(S::LANES));
-    for ((x, out), (gain, bias)) in row.chunks(S::LANES).zip(out.chunks_mut(S::LANES)).zip(weights) {
-        let unit = simd.mul(simd.sub(simd.load_partial(x), mean), scale);
-        simd.store_partial(simd.mul_add(unit, simd.load_partial(gain), simd.load_partial(bias)), out);
+    let whole = row.len() / S::LANES * S::LANES;
+    let weights = norm.gain.chunks_exact(S::LANES).zip(norm.bias.chunks_exact(S::LANES));
+    for ((x, out), (gain, bias)) in row.chunks_exact(S::LANES).zip(out.chunks_exact_mut(S::LANES)).zip(weights) {
+        let unit = simd.mul(simd.sub(simd.load(x), mean), scale);
+        simd.store(simd.mul_add(unit, simd.load(gain), simd.load(bias)), out);
     }
+    let unit = simd.mul(simd.sub(simd.load_partial(&row[whole..]), mean), scale);
+    let (gain, bias) = (simd.load_partial(&norm.gain[whole..]), simd.load_partial(&norm.bias[whole..]));
+    simd.store_partial(simd.mul_add(unit, gain, bias), &mut out[whole..]);
 }
 
 #[inline(always)]
 fn sum<S: Simd>(simd: S, row: &[f32]) -> f32 {
     let mut total = simd.splat(0.0);
-    for x in row.chunks(S::LANES) {
-        total = simd.add(total, simd.load_partial(x));
+    let whole = row.chunks_exact(S::LANES);
+    let rest = simd.load_partial(whole.remainder());
+    for x in whole {
+        total = simd.add(total, simd.load(x));
     }
-    simd.sum(total)
+    simd.sum(simd.add(total, rest))
 }
 
 /// The sum of `(x - mean)^2`.

@@ -330,7 +330,7 @@ impl Tile {
             }
         }
         // SAFETY: the tile's rows, panel, columns and words lie within the operands, which are readable throughout.
-        unsafe { self.accumulate::<S, A, ROWS, N>(simd, column, &mut sums) };
+        let sums = unsafe { self.accumulate::<S, A, ROWS, N>(simd, column, sums) };
         if self.words.1 < self.operands.shape.words {
             for r in 0..ROWS {
                 for v in 0..N {
@@ -358,8 +358,8 @@ impl Tile {
         self,
         simd: S,
         column: usize,
-        sums: &mut [[A::Sums<S>; N]; ROWS],
-    ) {
+        mut sums: [[A::Sums<S>; N]; ROWS],
+    ) -> [[A::Sums<S>; N]; ROWS] {
         let stride = self.operands.shape.words;
         // SAFETY: by the caller's promise every pointer formed here stays within its operand.
         unsafe {
@@ -378,6 +378,7 @@ impl Tile {
                 }
             }
         }
+        sums
     }
 }
 

@@ -5,29 +5,47 @@
 
 use super::attention::HeadShape;
 use super::exp::exponentials;
+use super::matrix::Precision;
 use super::simd::{Simd, on_best_isa};
+use super::stored::{Bf16, Stored};
 
-/// The keys and values of one layer, `[slots, d_model]` each.
+/// Slots looked at together: their keys and values are each read from one end to the other.
+const GROUP: usize = 4;
+
+/// The keys and values of one layer, kept as bf16 beside int8 products.
 #[derive(Clone, Debug)]
-pub struct SlotCache {
+pub struct SlotCache(Kept);
+
+#[derive(Clone, Debug)]
+enum Kept {
+    F32(Slots<f32>),
+    Bf16(Slots<Bf16>),
+}
+
+#[derive(Clone, Debug)]
+struct Slots<T> {
     shape: HeadShape,
-    keys: Vec<f32>,
-    values: Vec<f32>,
+    /// `[slots, d_model]`.
+    keys: Vec<T>,
+    /// `[slots, d_model]`.
+    values: Vec<T>,
 }
 
 impl SlotCache {
     /// No slots yet.
     #[must_use]
-    pub fn new(shape: HeadShape) -> Self {
-        Self { shape, keys: Vec::new(), values: Vec::new() }
+    pub fn new(precision: Precision, shape: HeadShape) -> Self {
+        Self(match precision {
+            Precision::F32 => Kept::F32(Slots { shape, keys: Vec::new(), values: Vec::new() }),
+            Precision::Int8 => Kept::Bf16(Slots { shape, keys: Vec::new(), values: Vec::new() }),
+        })
     }
 
     /// Makes room for at least `slots`.
     pub fn extend_to(&mut self, slots: usize) {
-        let len = slots * self.shape.d_model();
-        if self.keys.len() < len {
-            self.keys.resize(len, 0.0);
-            self.values.resize(len, 0.0);
+        match &mut self.0 {
+            Kept::F32(kept) => kept.extend_to(slots),
+            Kept::Bf16(kept) => kept.extend_to(slots),
         }
     }
 
@@ -36,9 +54,10 @@ impl SlotCache {
     /// # Panics
     /// If there is no such slot or the lengths are wrong.
     pub fn set(&mut self, slot: usize, key: &[f32], value: &[f32]) {
-        let range = slot * self.shape.d_model()..(slot + 1) * self.shape.d_model();
-        self.keys[range.clone()].copy_from_slice(key);
-        self.values[range].copy_from_slice(value);
+        match &mut self.0 {
+            Kept::F32(kept) => kept.set(slot, key, value),
+            Kept::Bf16(kept) => kept.set(slot, key, value),
+        }
     }
 
     /// Lets each query attend to its own path: `queries` are rows of `stride` that begin with `d_model` numbers, `paths`
@@ -47,80 +66,157 @@ impl SlotCache {
     /// # Panics
     /// If shapes do not fit, a slot does not exist, or paths are empty.
     pub fn attend(&self, queries: &[f32], stride: usize, paths: &[u32], path_len: usize, out: &mut [f32]) {
-        let rows = queries.len() / stride;
-        assert!(path_len > 0 && paths.len() == rows * path_len && out.len() == rows * self.shape.d_model());
-        attend_paths(self, queries, stride, paths, path_len, out);
+        match &self.0 {
+            Kept::F32(kept) => attend_paths(kept, queries, stride, paths, path_len, out),
+            Kept::Bf16(kept) => attend_paths(kept, queries, stride, paths, path_len, out),
+        }
     }
 }
 
+impl<T: Stored> Slots<T> {
+    fn extend_to(&mut self, slots: usize) {
+        let len = slots * self.shape.d_model();
+        if self.keys.len() < len {
+            self.keys.resize(len, T::default());
+            self.values.resize(len, T::default());
+        }
+    }
+
+    fn set(&mut self, slot: usize, key: &[f32], value: &[f32]) {
+        let range = slot * self.shape.d_model()..(slot + 1) * self.shape.d_model();
+        T::store(key, &mut self.keys[range.clone()]);
+        T::store(value, &mut self.values[range]);
+    }
+}
+
+/// Rows of `d_model`, one for each of a group of slots; those that a short group lacks repeat its last.
+#[inline(always)]
+fn rows_of<'a, T>(from: &'a [T], d_model: usize, group: &[u32]) -> [&'a [T]; GROUP] {
+    let mut rows = [&from[..0]; GROUP];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = &from[group[i.min(group.len() - 1)] as usize * d_model..][..d_model];
+    }
+    rows
+}
+
 on_best_isa! {
-    fn attend_paths(cache: &SlotCache, queries: &[f32], stride: usize, paths: &[u32], path_len: usize, out: &mut [f32]) = attend_paths_on;
+    fn attend_paths[T: Stored](
+        cache: &Slots<T>,
+        queries: &[f32],
+        stride: usize,
+        paths: &[u32],
+        path_len: usize,
+        out: &mut [f32],
+    ) = attend_paths_on;
 }
 
 #[inline(always)]
-fn attend_paths_on<S: Simd>(
+fn attend_paths_on<S: Simd, T: Stored>(
     simd: S,
-    cache: &SlotCache,
+    cache: &Slots<T>,
     queries: &[f32],
     stride: usize,
     paths: &[u32],
     path_len: usize,
     out: &mut [f32],
 ) {
-    let HeadShape { n_heads, d_head } = cache.shape;
-    let d_model = cache.shape.d_model();
-    let mut scores = vec![0.0; n_heads * path_len];
+    let (n_heads, d_model) = (cache.shape.n_heads, cache.shape.d_model());
+    assert!(path_len > 0 && stride >= d_model && queries.len() / stride * path_len == paths.len());
+    assert_eq!(out.len() / d_model, queries.len() / stride, "a result for each query");
+    let padded_len = path_len.next_multiple_of(GROUP);
+    let (mut scores, mut inverse_sums) = (vec![0.0; n_heads * padded_len], vec![0.0; n_heads]);
     let rows = queries.chunks_exact(stride).zip(paths.chunks_exact(path_len));
     for ((query, path), out) in rows.zip(out.chunks_exact_mut(d_model)) {
-        for (position, &slot) in path.iter().enumerate() {
-            let key = &cache.keys[slot as usize * d_model..][..d_model];
-            for (head, (query, key)) in
-                query.chunks_exact(d_head).zip(key.chunks_exact(d_head)).take(n_heads).enumerate()
-            {
-                scores[head * path_len + position] = dot(simd, query, key);
+        for (group, slots) in path.chunks(GROUP).enumerate() {
+            let keys = rows_of(&cache.keys, d_model, slots);
+            score_group(simd, cache.shape, &query[..d_model], keys, padded_len, &mut scores[group * GROUP..]);
+        }
+        for (scores, inverse_sum) in scores.chunks_exact_mut(padded_len).zip(&mut inverse_sums) {
+            *inverse_sum = exponentials(simd, &mut scores[..path_len], cache.shape.scale());
+            // What is left of the last group weighs nothing.
+            scores[path_len..].fill(0.0);
+        }
+        out.fill(0.0);
+        for (group, slots) in path.chunks(GROUP).enumerate() {
+            let values = rows_of(&cache.values, d_model, slots);
+            weigh_group(simd, cache.shape, values, padded_len, &scores[group * GROUP..], out);
+        }
+        for (out, &inverse_sum) in out.chunks_exact_mut(cache.shape.d_head).zip(&inverse_sums) {
+            scale(simd, inverse_sum, out);
+        }
+    }
+}
+
+/// The products of each head of a query with the keys of a group, into rows of `padded_len`.
+#[inline(always)]
+fn score_group<S: Simd, T: Stored>(
+    simd: S,
+    shape: HeadShape,
+    query: &[f32],
+    keys: [&[T]; GROUP],
+    padded_len: usize,
+    scores: &mut [f32],
+) {
+    for head in 0..shape.n_heads {
+        let range = head * shape.d_head..(head + 1) * shape.d_head;
+        let mut sums = [simd.splat(0.0); GROUP];
+        let mut at = range.start;
+        while at + S::LANES <= range.end {
+            let query = simd.load(&query[at..]);
+            for i in 0..GROUP {
+                sums[i] = simd.mul_add(query, T::load(simd, &keys[i][at..]), sums[i]);
+            }
+            at += S::LANES;
+        }
+        if at < range.end {
+            let query = simd.load_partial(&query[at..range.end]);
+            for i in 0..GROUP {
+                sums[i] = simd.mul_add(query, T::load_partial(simd, &keys[i][at..range.end]), sums[i]);
             }
         }
-        for (head, scores) in scores.chunks_exact_mut(path_len).enumerate() {
-            let inverse_sum = exponentials(simd, scores, cache.shape.scale());
-            let first = head * d_head;
-            weigh(simd, cache, path, scores, inverse_sum, first, &mut out[first..first + d_head]);
-        }
+        scores[head * padded_len..][..GROUP].copy_from_slice(&simd.sums(sums));
     }
 }
 
+/// Adds a group's values to each head of `out`, weighed by the head's row of `weights`.
 #[inline(always)]
-fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = simd.splat(0.0);
-    for (a, b) in a.chunks(S::LANES).zip(b.chunks(S::LANES)) {
-        sums = simd.mul_add(simd.load_partial(a), simd.load_partial(b), sums);
-    }
-    simd.sum(sums)
-}
-
-/// The values of a path from column `first` on, weighed by `scores`, times `inverse_sum`.
-#[inline(always)]
-fn weigh<S: Simd>(
+fn weigh_group<S: Simd, T: Stored>(
     simd: S,
-    cache: &SlotCache,
-    path: &[u32],
-    scores: &[f32],
-    inverse_sum: f32,
-    first: usize,
+    shape: HeadShape,
+    values: [&[T]; GROUP],
+    padded_len: usize,
+    weights: &[f32],
     out: &mut [f32],
 ) {
-    let (d_model, inverse_sum) = (cache.shape.d_model(), simd.splat(inverse_sum));
-    for (chunk, out) in out.chunks_mut(4 * S::LANES).enumerate() {
-        let first = first + chunk * 4 * S::LANES;
-        let mut sums = [simd.splat(0.0); 4];
-        for (&slot, &score) in path.iter().zip(scores) {
-            let values = &cache.values[slot as usize * d_model + first..][..out.len()];
-            let score = simd.splat(score);
-            for (sum, values) in sums.iter_mut().zip(values.chunks(S::LANES)) {
-                *sum = simd.mul_add(score, simd.load_partial(values), *sum);
+    for head in 0..shape.n_heads {
+        let range = head * shape.d_head..(head + 1) * shape.d_head;
+        let mut splats = [simd.splat(0.0); GROUP];
+        for i in 0..GROUP {
+            splats[i] = simd.splat(weights[head * padded_len + i]);
+        }
+        let mut at = range.start;
+        while at + S::LANES <= range.end {
+            let mut sum = simd.load(&out[at..]);
+            for i in 0..GROUP {
+                sum = simd.mul_add(splats[i], T::load(simd, &values[i][at..]), sum);
             }
+            simd.store(sum, &mut out[at..]);
+            at += S::LANES;
         }
-        for (&sum, out) in sums.iter().zip(out.chunks_mut(S::LANES)) {
-            simd.store_partial(simd.mul(sum, inverse_sum), out);
+        if at < range.end {
+            let mut sum = simd.load_partial(&out[at..range.end]);
+            for i in 0..GROUP {
+                sum = simd.mul_add(splats[i], T::load_partial(simd, &values[i][at..range.end]), sum);
+            }
+            simd.store_partial(sum, &mut out[at..range.end]);
         }
+    }
+}
+
+#[inline(always)]
+fn scale<S: Simd>(simd: S, factor: f32, numbers: &mut [f32]) {
+    let factor = simd.splat(factor);
+    for chunk in numbers.chunks_mut(S::LANES) {
+        simd.store_partial(simd.mul(simd.load_partial(chunk), factor), chunk);
     }
 }

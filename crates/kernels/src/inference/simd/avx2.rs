@@ -50,6 +50,23 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn load_bf16(self, from: &[u16]) -> __m256 {
+        // SAFETY: the slice holds eight.
+        unsafe {
+            let wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(from[..8].as_ptr().cast()));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide))
+        }
+    }
+
+    #[inline(always)]
+    fn load_bf16_partial(self, from: &[u16]) -> __m256 {
+        let mut lanes = [0; 8];
+        let len = from.len().min(8);
+        lanes[..len].copy_from_slice(&from[..len]);
+        self.load_bf16(&lanes)
+    }
+
+    #[inline(always)]
     fn store(self, vector: __m256, to: &mut [f32]) {
         // SAFETY: the slice holds eight.
         unsafe { _mm256_storeu_ps(to[..8].as_mut_ptr(), vector) }
@@ -123,6 +140,20 @@ impl Simd for Avx2 {
             let four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+
+    #[inline(always)]
+    fn sums(self, [a, b, c, d]: [__m256; 4]) -> [f32; 4] {
+        // SAFETY: the type proves the instructions; the array holds four.
+        unsafe {
+            let ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            let cd = _mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+            let abcd = _mm256_add_ps(_mm256_shuffle_ps::<0x44>(ab, cd), _mm256_shuffle_ps::<0xee>(ab, cd));
+            let half = _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps::<1>(abcd));
+            let mut sums = [0.0; 4];
+            _mm_storeu_ps(sums.as_mut_ptr(), half);
+            sums
         }
     }
 

@@ -52,6 +52,24 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn load_bf16(self, from: &[u16]) -> __m512 {
+        // SAFETY: the slice holds sixteen.
+        unsafe {
+            let wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from[..16].as_ptr().cast()));
+            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide))
+        }
+    }
+
+    #[inline(always)]
+    fn load_bf16_partial(self, from: &[u16]) -> __m512 {
+        // SAFETY: the mask ends where the slice does.
+        unsafe {
+            let narrow = _mm256_maskz_loadu_epi16(first(from.len()), from.as_ptr().cast());
+            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(narrow)))
+        }
+    }
+
+    #[inline(always)]
     fn store(self, vector: __m512, to: &mut [f32]) {
         // SAFETY: the slice holds sixteen.
         unsafe { _mm512_storeu_ps(to[..16].as_mut_ptr(), vector) }
@@ -115,6 +133,21 @@ impl Simd for Avx512 {
     fn sum(self, a: __m512) -> f32 {
         // SAFETY: the type proves the instruction.
         unsafe { _mm512_reduce_add_ps(a) }
+    }
+
+    #[inline(always)]
+    fn sums(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+        // SAFETY: the type proves the instructions; the array holds four.
+        unsafe {
+            let ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+            let cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+            let abcd = _mm512_add_ps(_mm512_shuffle_ps::<0x44>(ab, cd), _mm512_shuffle_ps::<0xee>(ab, cd));
+            let half = _mm256_add_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps::<1>(abcd));
+            let quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps::<1>(half));
+            let mut sums = [0.0; 4];
+            _mm_storeu_ps(sums.as_mut_ptr(), quarter);
+            sums
+        }
     }
 
     #[inline(always)]

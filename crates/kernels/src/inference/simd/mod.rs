@@ -38,6 +38,10 @@ pub(crate) trait Simd: Copy {
     fn load(self, from: &[f32]) -> Self::F32;
     /// At most a vector's worth of `from`, zeros beyond its end.
     fn load_partial(self, from: &[f32]) -> Self::F32;
+    /// The first lanes of bf16 numbers, which must be that many.
+    fn load_bf16(self, from: &[u16]) -> Self::F32;
+    /// At most a vector's worth of bf16 numbers, zeros beyond their end.
+    fn load_bf16_partial(self, from: &[u16]) -> Self::F32;
     /// Writes a vector to the front of `to`, which must have room for it.
     fn store(self, vector: Self::F32, to: &mut [f32]);
     /// Writes as many lanes as `to` holds, at most all.
@@ -60,6 +64,8 @@ pub(crate) trait Simd: Copy {
     fn exp2_integral(self, n: Self::F32) -> Self::F32;
     /// The sum of the lanes, in an order fixed by the instruction set.
     fn sum(self, a: Self::F32) -> f32;
+    /// The sum of the lanes of each vector.
+    fn sums(self, vectors: [Self::F32; 4]) -> [f32; 4];
     /// The greatest lane.
     fn greatest(self, a: Self::F32) -> f32;
     /// Whether some lane of `a` is above its counterpart in `b`.

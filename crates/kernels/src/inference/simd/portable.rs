@@ -44,6 +44,20 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn load_bf16(self, from: &[u16]) -> Self::F32 {
+        self.load_bf16_partial(&from[..LANES])
+    }
+
+    #[inline(always)]
+    fn load_bf16_partial(self, from: &[u16]) -> Self::F32 {
+        let mut lanes = [0.0; LANES];
+        for (lane, &bits) in lanes.iter_mut().zip(from) {
+            *lane = f32::from_bits(u32::from(bits) << 16);
+        }
+        lanes
+    }
+
+    #[inline(always)]
     fn store(self, vector: Self::F32, to: &mut [f32]) {
         to[..LANES].copy_from_slice(&vector);
     }
@@ -97,6 +111,11 @@ impl Simd for Portable {
     #[inline(always)]
     fn sum(self, a: Self::F32) -> f32 {
         ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
+    }
+
+    #[inline(always)]
+    fn sums(self, vectors: [Self::F32; 4]) -> [f32; 4] {
+        vectors.map(|vector| self.sum(vector))
     }
 
     #[inline(always)]
