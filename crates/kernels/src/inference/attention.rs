@@ -165,7 +165,6 @@ fn attend_rows<S: Simd, T: Stored, const ROWS: usize>(
 
 /// The products of some queries with `N` vectors of neighbouring keys, `[d_head, padded_len]`, into rows of
 /// `padded_len`.
-#[expect(clippy::needless_range_loop, reason = "plain counts unroll into registers")]
 #[inline(always)]
 fn score<S: Simd, T: Stored, const ROWS: usize, const N: usize>(
     simd: S,
