@@ -13,9 +13,11 @@ Examples:
   translate --nbest 4 news.en                # n ||| translation ||| score
   translate --beam 1 --threads 2 < news.en   # faster, a little worse
 
-Each input line gives one output line, in the same order; a blank line stays blank. Input is UTF-8, one sentence a line,
-as people write it: no tokenisation, no sub-words. What is not UTF-8 is read as U+FFFD and reported. A line of more than
-512 tokens is translated in pieces. A translation is cut at twice its source's tokens and 32 more, or at --max-len.
+Each input line gives one output line, in the same order; a blank line stays
+blank. Input is UTF-8, one sentence a line, as people write it: no tokenisation,
+no sub-words. What is not UTF-8 is read as U+FFFD and reported. A line of more
+than 512 tokens is translated in pieces. A translation is cut at twice its
+source's tokens and 32 more, or at --max-len.
 
 Exit status: 0 done; 1 some input could not be handled; 2 could not run.";
 
