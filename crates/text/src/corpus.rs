@@ -2,6 +2,7 @@
 
 mod bitext;
 mod filter;
+pub mod framing;
 mod line;
 mod sentences;
 

@@ -4,15 +4,12 @@
 
 use std::io::{BufRead, Read};
 
+use umlaut_text::corpus::framing::{strip_end, strip_start};
+
 use crate::TranslateError;
 
 /// A longer line is no line: it would be held in memory several times over.
 const MAX_LINE_BYTES: usize = 1 << 24;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
-/// How the first line of a test set in SGML or XML starts.
-const MARKUP: [&str; 7] = ["<srcset", "<refset", "<tstset", "<mteval", "<?xml", "<!doctype", "<dataset"];
 
 /// A line of input.
 #[derive(Debug, PartialEq)]
@@ -47,12 +44,7 @@ impl<R: BufRead> Lines<R> {
         }
         strip_end(&mut bytes);
         if self.count == 1 {
-            if bytes.starts_with(BYTE_ORDER_MARK) {
-                bytes.drain(..BYTE_ORDER_MARK.len());
-            }
-            if let Some(tag) = markup(&bytes) {
-                return Err(TranslateError::Markup { tag });
-            }
+            strip_start(&mut bytes).map_err(|tag| TranslateError::Markup { tag })?;
         }
         Ok(Some(Line::new(bytes)))
     }
@@ -65,21 +57,6 @@ impl Line {
             Err(error) => Self { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), is_utf8: false },
         }
     }
-}
-
-/// Drops LF, and CR before it.
-fn strip_end(bytes: &mut Vec<u8>) {
-    for end in [b"\n", b"\r"] {
-        if bytes.ends_with(end) {
-            bytes.pop();
-        }
-    }
-}
-
-/// The tag that gives a first line away as SGML or XML.
-fn markup(line: &[u8]) -> Option<&'static str> {
-    let line = line.trim_ascii_start();
-    MARKUP.into_iter().find(|tag| line.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes())))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Only LF ends a line. CR before it is dropped, and so is a byte-order mark at the beginning of the file. Compression
 //! is told by the file's first bytes, not by its name.
 
+use super::framing::{strip_end, strip_start};
 use crate::TextError;
 use flate2::bufread::MultiGzDecoder;
 use std::{
@@ -13,11 +14,7 @@ use std::{
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const BUFFER_BYTES: usize = 1 << 16;
-
-/// How the first line of a test set in SGML or XML starts.
-const MARKUP: [&str; 7] = ["<srcset", "<refset", "<tstset", "<mteval", "<?xml", "<!doctype", "<dataset"];
 
 /// Reads the lines of one file.
 pub struct LineReader {
@@ -84,26 +81,12 @@ impl LineReader {
         self.line += 1;
         strip_end(&mut bytes);
         if self.line == 1 {
-            if bytes.starts_with(BYTE_ORDER_MARK) {
-                bytes.drain(..BYTE_ORDER_MARK.len());
-            }
-            if let Some(tag) = markup(&bytes) {
-                return Err(TextError::Markup { path: self.path.clone(), tag: tag.to_owned() });
-            }
+            strip_start(&mut bytes)
+                .map_err(|tag| TextError::Markup { path: self.path.clone(), tag: tag.to_owned() })?;
         }
         let text = String::from_utf8(bytes);
         self.text = text.map_err(|_| TextError::NotUtf8 { path: self.path.clone(), line: self.line })?;
         Ok(true)
-    }
-}
-
-/// Drops LF, and CR before it.
-fn strip_end(bytes: &mut Vec<u8>) {
-    if bytes.ends_with(b"\n") {
-        bytes.pop();
-    }
-    if bytes.ends_with(b"\r") {
-        bytes.pop();
     }
 }
 
@@ -119,10 +102,4 @@ fn decompress(mut file: File) -> io::Result<Box<dyn BufRead + Send>> {
     } else {
         Box::new(file)
     })
-}
-
-/// The tag that gives a first line away as SGML or XML.
-fn markup(line: &[u8]) -> Option<&'static str> {
-    let line = line.trim_ascii_start();
-    MARKUP.into_iter().find(|tag| line.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes())))
 }
