@@ -157,6 +157,39 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ModelError> {
     })
 }
 
+/// Fills a folder and gives it its final name only when it is whole and on the disk; until then it is called
+/// `.NAME.part`.
+///
+/// # Errors
+/// What `fill` reports, or if the folder cannot be made or renamed; nothing is left behind.
+pub fn write_whole_folder<E: From<ModelError>>(
+    folder: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
+    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+    let part = folder.with_file_name(format!(".{name}.part"));
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let attempt = || -> Result<(), E> {
+        if part.exists() {
+            fs::remove_dir_all(&part).map_err(io(&part))?;
+        }
+        fs::create_dir_all(&part).map_err(io(&part))?;
+        fill(&part)?;
+        sync_folder(&part)?;
+        fs::rename(&part, folder).map_err(io(folder))?;
+        Ok(sync_folder(parent)?)
+    };
+    attempt().inspect_err(|_| {
+        // The error that matters is the first one.
+        let _ = fs::remove_dir_all(&part);
+    })
+}
+
+/// Makes a rename or new file in a folder last through a crash.
+fn sync_folder(folder: &Path) -> Result<(), ModelError> {
+    File::open(folder).and_then(|file| file.sync_all()).map_err(io(folder))
+}
+
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> ModelError + '_ {
     move |source| ModelError::Io { path: path.into(), source }
 }

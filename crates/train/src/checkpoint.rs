@@ -3,7 +3,7 @@
 //! A checkpoint is written into a folder of another name and renamed when all of it is on the disk, so that one that can
 //! be seen is whole.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::backend::AutodiffBackend;
@@ -82,39 +82,18 @@ where
     B::InnerBackend: FusedOps,
 {
     let to = folder(run, files.state.update);
-    let part = run.join(format!(".{PREFIX}{:07}.part", files.state.update));
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| TrainError::Io { path, source }
-    };
     if to.exists() {
         return Ok(to);
     }
-    remove(&part)?;
-    fs::create_dir_all(&part).map_err(io(&part))?;
-    let attempt = || -> Result<(), TrainError> {
-        directory::write(model, &part, Storage::F32)?;
+    directory::write_whole_folder(&to, |part| -> Result<(), TrainError> {
+        directory::write(model, part, Storage::F32)?;
         directory::write_arrays(&adam.arrays(), &part.join(OPTIMIZER), Storage::F32)?;
         directory::write_whole(&part.join(VOCAB), files.vocab)?;
         directory::write_whole(&part.join(crate::recipe::FILE), files.recipe.as_bytes())?;
         let state = serde_json::to_vec_pretty(files.state).expect("a state is JSON");
-        directory::write_whole(&part.join(STATE), &state)?;
-        sync_folder(&part)?;
-        fs::rename(&part, &to).map_err(io(&to))?;
-        sync_folder(run)
-    };
-    attempt().inspect_err(|_| {
-        // The error that matters is the first one.
-        let _ = fs::remove_dir_all(&part);
+        Ok(directory::write_whole(&part.join(STATE), &state)?)
     })?;
     Ok(to)
-}
-
-/// Makes a rename or new file in a folder last through a crash.
-fn sync_folder(folder: &Path) -> Result<(), TrainError> {
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|source| TrainError::Io { path: folder.to_owned(), source })
 }
 
 /// Brings a checkpoint's state up to date with its validation, which comes after it.

@@ -39,22 +39,18 @@ pub(crate) fn run(args: &AverageArgs) -> Result<()> {
     let members = members(args)?;
     ensure!(!args.output.exists(), "{} exists already", args.output.display());
     let arrays = average(&members)?;
-    let part = args.output.with_extension("part");
-    if part.exists() {
-        fs::remove_dir_all(&part)?;
-    }
-    fs::create_dir_all(&part).with_context(|| part.display().to_string())?;
     let newest = members.last().context("no checkpoint")?;
-    for name in [directory::CONFIG, checkpoint::VOCAB, umlaut_train::recipe::FILE] {
-        let from = newest.join(name);
-        fs::copy(&from, part.join(name)).with_context(|| from.display().to_string())?;
-    }
-    let storage = if args.half { Storage::F16 } else { Storage::F32 };
-    directory::write_arrays(&arrays, &part.join(WEIGHTS), storage)?;
     let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let averaged = Averaged { checkpoints: members.iter().map(name).collect() };
-    directory::write_whole(&part.join("averaged.json"), &serde_json::to_vec_pretty(&averaged)?)?;
-    fs::rename(&part, &args.output).with_context(|| args.output.display().to_string())?;
+    let storage = if args.half { Storage::F16 } else { Storage::F32 };
+    directory::write_whole_folder(&args.output, |part| -> Result<()> {
+        for name in [directory::CONFIG, checkpoint::VOCAB, umlaut_train::recipe::FILE] {
+            let from = newest.join(name);
+            fs::copy(&from, part.join(name)).with_context(|| from.display().to_string())?;
+        }
+        directory::write_arrays(&arrays, &part.join(WEIGHTS), storage)?;
+        Ok(directory::write_whole(&part.join("averaged.json"), &serde_json::to_vec_pretty(&averaged)?)?)
+    })?;
     for member in &members {
         eprintln!("averaged {}", member.display());
     }
