@@ -1,9 +1,7 @@
 //! Adam over a model's parameters, with one norm for all gradients.
 
-use std::collections::BTreeMap;
-
 use burn::module::ParamId;
-use burn::tensor::backend::{AutodiffBackend, Backend};
+use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use umlaut_model::ops::AdamStep;
@@ -100,52 +98,52 @@ where
     ///
     /// # Errors
     /// [`ModelError::Parameter`] names a moment that is missing or of another size than its parameter.
-    pub fn restore(
-        &mut self,
-        mut arrays: Arrays,
-        model: &Transformer<B>,
-        device: &B::Device,
-    ) -> Result<(), ModelError> {
+    pub fn restore(&mut self, arrays: Arrays, model: &Transformer<B>, device: &B::Device) -> Result<(), ModelError> {
         if arrays.is_empty() {
             return Ok(()); // before the first update
         }
-        let mut moments = Vec::new();
-        for (name, parameter) in parameters::arrays(model) {
-            let mut take = |kind: &str| {
-                let name = format!("{kind}.{name}");
-                match arrays.remove(&name) {
-                    Some(array) if array.data.len() == parameter.data.len() => {
-                        Ok(Tensor::from_data(TensorData::new(array.data, array.shape), device))
-                    }
-                    Some(array) => {
-                        let reason = format!("{} elements for {}", array.data.len(), parameter.data.len());
-                        Err(ModelError::Parameter { name, reason })
-                    }
-                    None => Err(ModelError::Parameter { name, reason: "missing".into() }),
-                }
-            };
-            moments.push((name.clone(), Moments { first: take("first")?, second: take("second")? }));
-        }
-        self.moments = order_like(model, moments);
+        let mut restore = Restore::<B> { arrays, device, moments: Ok(Vec::new()) };
+        parameters::visit(model, &mut restore);
+        self.moments = restore.moments?;
         Ok(())
     }
 }
 
-/// The moments in the model's own order of parameters.
-fn order_like<B>(model: &Transformer<B>, moments: Vec<(String, Moments<B>)>) -> Vec<(String, Moments<B>)>
-where
-    B: AutodiffBackend + FusedOps,
-{
-    struct Names(Vec<String>);
-    impl<B: Backend> VisitParameters<B> for Names {
-        fn parameter<const D: usize>(&mut self, name: &str, _: ParamId, _: Tensor<B, D>) {
-            self.0.push(name.into());
+/// Finds each parameter's moments, in the model's order.
+struct Restore<'a, B: AutodiffBackend> {
+    arrays: Arrays,
+    device: &'a B::Device,
+    moments: Result<Vec<(String, Moments<B>)>, ModelError>,
+}
+
+impl<B: AutodiffBackend> Restore<'_, B> {
+    fn take(&mut self, kind: &str, name: &str, len: usize) -> Result<Tensor<B::InnerBackend, 1>, ModelError> {
+        let name = format!("{kind}.{name}");
+        match self.arrays.remove(&name) {
+            Some(Array { shape, data }) if data.len() == len => {
+                Ok(Tensor::from_data(TensorData::new(data, shape), self.device))
+            }
+            Some(Array { data, .. }) => {
+                Err(ModelError::Parameter { name, reason: format!("{} elements for {len}", data.len()) })
+            }
+            None => Err(ModelError::Parameter { name, reason: "missing".into() }),
         }
     }
-    let mut names = Names(Vec::new());
-    parameters::visit(model, &mut names);
-    let mut by_name: BTreeMap<_, _> = moments.into_iter().collect();
-    names.0.into_iter().filter_map(|name| by_name.remove(&name).map(|m| (name, m))).collect()
+
+    fn both(&mut self, name: &str, len: usize) -> Result<Moments<B>, ModelError> {
+        Ok(Moments { first: self.take("first", name, len)?, second: self.take("second", name, len)? })
+    }
+}
+
+impl<B: AutodiffBackend> VisitParameters<B> for Restore<'_, B> {
+    fn parameter<const D: usize>(&mut self, name: &str, _: ParamId, parameter: Tensor<B, D>) {
+        let moments = self.both(name, parameter.shape().num_elements());
+        match (&mut self.moments, moments) {
+            (Ok(all), Ok(moments)) => all.push((name.into(), moments)),
+            (all @ Ok(_), Err(error)) => *all = Err(error),
+            (Err(_), _) => {}
+        }
+    }
 }
 
 /// One update on its way through the parameters.
