@@ -56,7 +56,8 @@ pub enum Outcome {
 pub struct Trainer<B: AutodiffBackend> {
     recipe: Recipe,
     run: PathBuf,
-    model: Transformer<B>,
+    /// Always there, but while Adam has it: a second owner would make every update copy all parameters.
+    model: Option<Transformer<B>>,
     adam: Adam<B>,
     data: TrainingData,
     validation: Vec<ValidationBatch>,
@@ -142,7 +143,7 @@ where
         checkpoint::remove_parts(&run)?;
         umlaut_model::directory::write_whole(&run.join(recipe::FILE), recipe.to_toml().as_bytes())?;
         let log = RunLog::open(&run, state.update)?;
-        Ok(Self { recipe, run, model, adam, data, validation, state, log, _lock: lock })
+        Ok(Self { recipe, run, model: Some(model), adam, data, validation, state, log, _lock: lock })
     }
 
     /// Where the run stands.
@@ -152,9 +153,8 @@ where
     }
 
     /// The model as it stands.
-    #[must_use]
-    pub fn model(&self) -> &Transformer<B> {
-        &self.model
+    fn model(&self) -> &Transformer<B> {
+        self.model.as_ref().expect("Adam gives the model back")
     }
 
     /// Trains to the end; `report` hears what is logged.
@@ -196,7 +196,7 @@ where
             let position = self.data.position();
             // Skipped updates see new data and new dropout: the seed is the batch's own.
             let seed = mix(&[self.recipe.seed, position.stage as u64, position.epoch, position.batch as u64, part]);
-            let (batch_sums, batch_gradients) = differentiate(&self.model, &batch, self.recipe.label_smoothing, seed);
+            let (batch_sums, batch_gradients) = differentiate(self.model(), &batch, self.recipe.label_smoothing, seed);
             sums.add(batch_sums);
             gradients = Some(add_gradients::<B>(gradients, batch_gradients));
         }
@@ -208,8 +208,8 @@ where
             return Ok(false);
         }
         let rate = self.recipe.schedule.learning_rate(update);
-        let model = self.model.clone();
-        self.model = self.adam.update(model, gradients, update, rate, (sums.tokens, norm));
+        let model = self.model.take().expect("Adam gives the model back");
+        self.model = Some(self.adam.update(model, gradients, update, rate, (sums.tokens, norm)));
         self.state.update = update;
         self.state.tokens += sums.tokens as u64;
         window.sums.add(sums);
@@ -257,7 +257,7 @@ where
     }
 
     fn look(&mut self, report: &mut impl FnMut(&Event)) -> Result<(), TrainError> {
-        let found = validate(&self.model.valid(), &self.validation, self.data.vocab(), self.recipe.label_smoothing)?;
+        let found = validate(&self.model().valid(), &self.validation, self.data.vocab(), self.recipe.label_smoothing)?;
         let (update, loss) = (self.state.update, found.sums.loss());
         if self.state.best.is_none_or(|best| loss < best.loss) {
             self.state.best = Some(Best { update, loss });
@@ -284,7 +284,7 @@ where
     fn save(&self) -> Result<(), TrainError> {
         let recipe = self.recipe.to_toml();
         let files = Files { recipe: &recipe, vocab: self.data.vocab().as_bytes(), state: &self.state };
-        checkpoint::write(&self.run, &self.model, &self.adam, &files)?;
+        checkpoint::write(&self.run, self.model(), &self.adam, &files)?;
         checkpoint::retain(&self.run, self.recipe.run.keep_last, self.state.best.map(|best| best.update))
     }
 
