@@ -62,7 +62,7 @@ fn add(
     }
 }
 
-/// Number of parameters in a model directory, without reading them.
+/// Number of parameters in a model directory, from the shapes in the weights' header.
 ///
 /// # Errors
 /// If the weights cannot be read.

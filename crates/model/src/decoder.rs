@@ -1,5 +1,7 @@
 //! Step-by-step decoding with caches: the definition that the CPU engine is held against, and what other devices run.
 
+use std::convert::Infallible;
+
 use burn::tensor::{Bool, Int, Tensor, TensorData, activation, backend::Backend};
 use umlaut_search::{Candidate, StepDecoder, TokenId};
 
@@ -30,10 +32,6 @@ struct LayerCache<B: Backend> {
     /// Keys and values of the source, `[rows, n_heads, src_len, d_head]`.
     source: (Tensor<B, 4>, Tensor<B, 4>),
 }
-
-/// Decoding with the burn model cannot fail.
-#[derive(Debug, thiserror::Error)]
-pub enum Never {}
 
 impl<'a, B: FusedOps> CachedDecoder<'a, B> {
     /// Encodes `source`; one row for each of its sequences.
@@ -134,9 +132,9 @@ fn mix<B: FusedOps>(attention: &Attention<B>, heads: Tensor<B, 4>) -> Tensor<B, 
 }
 
 impl<B: FusedOps> StepDecoder for CachedDecoder<'_, B> {
-    type Error = Never;
+    type Error = Infallible;
 
-    fn step(&mut self, last: &[TokenId], k: usize, candidates: &mut Vec<Candidate>) -> Result<(), Never> {
+    fn step(&mut self, last: &[TokenId], k: usize, candidates: &mut Vec<Candidate>) -> Result<(), Infallible> {
         let log_probs = self.log_probs(last);
         let vocab = log_probs.dims()[1];
         let values: Vec<f32> = log_probs.into_data().convert::<f32>().into_vec().expect("converted to f32");
