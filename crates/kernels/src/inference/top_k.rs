@@ -4,7 +4,7 @@
 //! of exponentials relative to the best.
 
 use super::activations::Activations;
-use super::exp::exp;
+use super::exp::{exp2, in_base_2};
 use super::matrix::{Matrix, PANEL};
 use super::product::{Epilogue, run};
 use super::simd::Simd;
@@ -107,10 +107,10 @@ impl Epilogue for TopK {
             self.insert(row, column, &logits[..width]);
         }
         let state = &mut self.rows[row];
-        let best = simd.splat(state.best);
+        let (scale, shift) = in_base_2(simd, state.best, 1.0);
         let mut sums = simd.load(&state.sums);
         for &value in values {
-            sums = simd.add(sums, exp(simd, simd.sub(value, best)));
+            sums = simd.add(sums, exp2(simd, value, scale, shift));
         }
         simd.store(sums, &mut state.sums);
     }

@@ -125,11 +125,12 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn exp2_integral(self, n: __m256) -> __m256 {
+    fn times_exp2(self, a: __m256, n: __m256) -> __m256 {
         // SAFETY: the type proves the instruction.
         unsafe {
-            let biased = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
-            _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased))
+            let n = _mm256_cvtps_epi32(_mm256_max_ps(n, _mm256_set1_ps(-126.0)));
+            let power = _mm256_slli_epi32::<23>(_mm256_add_epi32(n, _mm256_set1_epi32(127)));
+            _mm256_mul_ps(a, _mm256_castsi256_ps(power))
         }
     }
 

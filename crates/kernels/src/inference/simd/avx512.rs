@@ -124,9 +124,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn exp2_integral(self, n: __m512) -> __m512 {
+    fn times_exp2(self, a: __m512, n: __m512) -> __m512 {
         // SAFETY: the type proves the instruction.
-        unsafe { _mm512_scalef_ps(_mm512_set1_ps(1.0), n) }
+        unsafe { _mm512_scalef_ps(a, n) }
     }
 
     #[inline(always)]

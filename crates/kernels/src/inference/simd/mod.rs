@@ -60,8 +60,8 @@ pub(crate) trait Simd: Copy {
     fn abs(self, a: Self::F32) -> Self::F32;
     /// The nearest integers, ties to even.
     fn round(self, a: Self::F32) -> Self::F32;
-    /// `2^n` for integral `n` in -126..=127.
-    fn exp2_integral(self, n: Self::F32) -> Self::F32;
+    /// `a * 2^n` for integral `n` of at most 127; below -126 it may be that of -126.
+    fn times_exp2(self, a: Self::F32, n: Self::F32) -> Self::F32;
     /// The sum of the lanes, in an order fixed by the instruction set.
     fn sum(self, a: Self::F32) -> f32;
     /// The sum of the lanes of each vector.

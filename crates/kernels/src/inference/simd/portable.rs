@@ -104,8 +104,8 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn exp2_integral(self, n: Self::F32) -> Self::F32 {
-        n.map(|n| f32::from_bits(((n as i32 + 127) << 23) as u32))
+    fn times_exp2(self, a: Self::F32, n: Self::F32) -> Self::F32 {
+        zip(a, n, |a, n| a * f32::from_bits(((n.max(-126.0) as i32 + 127) << 23) as u32))
     }
 
     #[inline(always)]
