@@ -3,4 +3,5 @@
 
 mod equivalence;
 mod forged;
+mod golden;
 mod reference;
