@@ -55,13 +55,9 @@ impl Engine {
     /// # Errors
     /// [`EngineError`] says which file, which field or tensor, and what was expected.
     pub fn open(directory: &Path, precision: Precision) -> Result<Self, EngineError> {
-        let io = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source| EngineError::Io { path, source }
-        };
         let (config_path, weights_path) = (directory.join(CONFIG_FILE), directory.join(WEIGHTS_FILE));
-        let config = Config::from_json(&std::fs::read(&config_path).map_err(io(&config_path))?)?;
-        let file = File::open(&weights_path).map_err(io(&weights_path))?;
+        let config = Config::from_json(&std::fs::read(&config_path).map_err(EngineError::io(&config_path))?)?;
+        let file = File::open(&weights_path).map_err(EngineError::io(&weights_path))?;
         Self::read(config, WeightFile::open(file)?, precision)
     }
 

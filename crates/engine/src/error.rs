@@ -1,6 +1,6 @@
 //! What can be wrong with a model directory or with a request.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a model did not open or a batch was refused.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +75,12 @@ pub enum EngineError {
         /// The tensor.
         name: String,
     },
+    /// A model was to be written over itself.
+    #[error("{}: a model cannot be written over itself", path.display())]
+    SameDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A source without tokens.
     #[error("source {index} has no tokens; each ends with EOS")]
     EmptySource {
@@ -89,4 +95,12 @@ pub enum EngineError {
         /// Tokens in the vocabulary.
         vocab: usize,
     },
+}
+
+impl EngineError {
+    /// Names the file in the system's error.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::Io { path, source }
+    }
 }

@@ -13,12 +13,14 @@ mod layer;
 mod linear;
 mod paths;
 mod position;
+mod quantise;
 mod weights;
 
 pub use config::{Config, EmbeddingKind, NormPlacement, PositionKind, RopeLayout};
 pub use decoder::Decoder;
 pub use engine::Engine;
 pub use error::EngineError;
+pub use quantise::quantise_model;
 pub use umlaut_kernels::inference::{Isa, Precision, with_isa_at_most};
 
 /// The model's shape, in a model directory.

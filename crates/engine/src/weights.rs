@@ -3,7 +3,7 @@
 //! The file is read and not mapped: each tensor is needed once, to be packed, and a mapping would keep the whole file in
 //! the process's memory while that happens.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 
 use safetensors::Dtype;
@@ -15,6 +15,8 @@ use crate::EngineError;
 const PREFIX: u64 = 8;
 /// The longest header that the format allows.
 const GREATEST_HEADER: u64 = 100_000_000;
+/// What the name of a matrix stored as codes is followed by in the name of its scales.
+const SCALE: &str = "_scale";
 /// Rows read at a time.
 const CHUNK: usize = 64;
 
@@ -61,6 +63,18 @@ impl<R: Read + Seek> WeightFile<R> {
         }
         let unread = metadata.tensors().into_keys().collect();
         Ok(Self { reader, metadata, data_start, unread })
+    }
+
+    /// The names and shapes of all tensors but the scales of matrices, in the order of names.
+    pub(crate) fn tensors(&self) -> Vec<(String, Vec<usize>)> {
+        let infos: BTreeMap<String, &TensorInfo> = self.metadata.tensors().into_iter().collect();
+        let is_code = |name: &str| infos.get(name).is_some_and(|info| info.dtype == Dtype::I8);
+        let is_scale = |name: &str| name.strip_suffix(SCALE).is_some_and(is_code);
+        infos
+            .iter()
+            .filter(|(name, _)| !is_scale(name))
+            .map(|(name, info)| (name.clone(), info.shape.clone()))
+            .collect()
     }
 
     /// Refuses a file with tensors that nobody asked for.
@@ -137,7 +151,7 @@ impl<R: Read + Seek> WeightFile<R> {
 
 /// Where the scales of a matrix stored as codes are.
 pub(crate) fn scale_name(name: &str) -> String {
-    format!("{name}_scale")
+    format!("{name}{SCALE}")
 }
 
 fn width_of(name: &str, dtype: Dtype) -> Result<usize, EngineError> {

@@ -4,4 +4,5 @@
 mod equivalence;
 mod forged;
 mod golden;
+mod quantised;
 mod reference;
