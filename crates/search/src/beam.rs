@@ -178,12 +178,11 @@ impl<'a> Beam<'a> {
         if sentence.is_done(self.options, survivors.first(), length) {
             return Vec::new();
         }
-        if length == sentence.limit {
-            sentence.cut(survivors.iter().map(|survivor| survivor.prefix(live)), length_penalty);
-            return Vec::new();
-        }
         if survivors.is_empty() {
             sentence.cut(prefixes.iter().cloned(), length_penalty);
+        } else if length == sentence.limit {
+            sentence.cut(survivors.iter().map(|survivor| survivor.prefix(live)), length_penalty);
+            return Vec::new();
         }
         survivors
     }

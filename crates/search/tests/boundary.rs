@@ -149,9 +149,12 @@ fn no_sentences_are_no_work() {
 fn a_model_with_nothing_left_to_say_is_cut_where_it_stands() {
     let none = f32::NEG_INFINITY;
     let mute = |_: u64, prefix: &[TokenId]| vec![none, none, if prefix.is_empty() { -0.5 } else { none }];
-    let hypotheses = search(&mute, 9, &options(4, 4));
-    assert_eq!(hypotheses.len(), 1);
-    assert_eq!((hypotheses[0].tokens.as_slice(), hypotheses[0].ended), (&[TokenId(2)][..], Ended::Limit));
+    // Even in the very step that reaches the limit.
+    for limit in [9, 2] {
+        let hypotheses = search(&mute, limit, &options(4, 4));
+        assert_eq!(hypotheses.len(), 1, "limit {limit}");
+        assert_eq!((hypotheses[0].tokens.as_slice(), hypotheses[0].ended), (&[TokenId(2)][..], Ended::Limit));
+    }
 }
 
 #[test]
