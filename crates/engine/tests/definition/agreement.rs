@@ -10,7 +10,9 @@ use crate::case::{Draw, Padded, Pair, draw_config, draw_sources};
 fn by_token(candidates: &[Candidate], vocab: usize) -> Vec<Vec<f32>> {
     let row = |row: &[Candidate]| {
         let mut log_probs = vec![f32::NAN; vocab];
-        row.iter().for_each(|candidate| log_probs[candidate.token.0 as usize] = candidate.log_prob);
+        for candidate in row {
+            log_probs[candidate.token.0 as usize] = candidate.log_prob;
+        }
         log_probs
     };
     candidates.chunks(vocab).map(row).collect()
