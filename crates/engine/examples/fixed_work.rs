@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fixed_work MODEL_DIRECTORY SENTENCES [--int8] [--workers 2] [--rows 256] [--tokens 27] [--beam 4] [--first 300]
-//!            [--isa portable|avx2|avx512] [--print]
+//!            [--isa portable|avx2|avxvnni|avx512] [--print]
 //! ```
 //!
 //! `SENTENCES` has one source a line, as token ids; EOS is added here. Each worker is a thread with batches of its own of
@@ -95,6 +95,7 @@ fn isa(name: &str) -> Isa {
     match name {
         "portable" => Isa::Portable,
         "avx2" => Isa::Avx2,
+        "avxvnni" => Isa::AvxVnni,
         _ => Isa::Avx512,
     }
 }

@@ -1,4 +1,4 @@
-//! Measures products with packed weights: `products [portable|avx2|avx512]`.
+//! Measures products with packed weights: `products [portable|avx2|avxvnni|avx512]`.
 //!
 //! For each shape the shortest of many runs counts, so that other work on the machine does not.
 
@@ -10,6 +10,7 @@ fn main() {
     let isa = match std::env::args().nth(1).as_deref() {
         Some("portable") => Isa::Portable,
         Some("avx2") => Isa::Avx2,
+        Some("avxvnni") => Isa::AvxVnni,
         _ => Isa::Avx512,
     };
     println!("giga-operations a second on one thread ({:?}), a multiply-add being two", isa.min(Isa::best()));

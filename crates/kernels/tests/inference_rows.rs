@@ -5,7 +5,7 @@ use umlaut_kernels::inference::{
     HeadShape, Isa, KeyValues, Norm, Precision, RotaryTable, SlotCache, normalise, rotate, with_isa_at_most,
 };
 
-const ISAS: [Isa; 3] = [Isa::Portable, Isa::Avx2, Isa::Avx512];
+const ISAS: [Isa; 4] = [Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512];
 
 fn numbers(n: usize, seed: u32) -> Vec<f32> {
     let hash = |i: u32| (i.wrapping_mul(2_654_435_761) ^ seed.wrapping_mul(40_503)).wrapping_mul(2_246_822_519) >> 8;

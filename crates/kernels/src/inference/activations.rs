@@ -2,7 +2,7 @@
 
 use super::matrix::{Precision, WORD};
 use super::norm::{Norm, normalised_row};
-use super::simd::{Simd, ZERO_POINT, on_best_isa};
+use super::simd::{LANES, Simd, ZERO_POINT, on_best_isa};
 
 /// The greatest magnitude of a quantised number. -128 is not used, so that every path computes the same integers.
 const GREATEST_CODE: f32 = 127.0;
@@ -123,7 +123,7 @@ fn normalise_and_quantise_rows_on<S: Simd>(simd: S, x: &[f32], norm: &Norm, code
 #[inline(always)]
 fn quantise_row<S: Simd>(simd: S, row: &[f32], codes: &mut [u8]) -> f32 {
     let mut greatest = simd.splat(0.0);
-    let whole = row.chunks_exact(S::LANES);
+    let whole = row.chunks_exact(LANES);
     let rest = simd.load_partial(whole.remainder());
     for chunk in whole {
         greatest = simd.max(greatest, simd.abs(simd.load(chunk)));
@@ -133,9 +133,9 @@ fn quantise_row<S: Simd>(simd: S, row: &[f32], codes: &mut [u8]) -> f32 {
     let scale = greatest / GREATEST_CODE;
     let (scale, per_unit) = if scale >= f32::MIN_POSITIVE { (scale, GREATEST_CODE / greatest) } else { (0.0, 0.0) };
     let per_unit = simd.splat(per_unit);
-    let whole = row.len() / S::LANES * S::LANES;
+    let whole = row.len() / LANES * LANES;
     let (codes, padded_codes) = codes.split_at_mut(whole);
-    for (chunk, codes) in row.chunks_exact(S::LANES).zip(codes.chunks_exact_mut(S::LANES)) {
+    for (chunk, codes) in row.chunks_exact(LANES).zip(codes.chunks_exact_mut(LANES)) {
         simd.store_codes(simd.mul(simd.load(chunk), per_unit), codes);
     }
     // The padding behind a row's end is loaded as zeros and so becomes zero points.

@@ -7,13 +7,11 @@ use std::ops::Range;
 
 use super::exp::exponentials;
 use super::matrix::Precision;
-use super::simd::{Simd, on_best_isa};
+use super::simd::{LANES, Simd, on_best_isa};
 use super::stored::{Bf16, Stored};
 
 /// Queries that share each load of a key or value.
 const BLOCK: usize = 4;
-/// Positions are padded to whole vectors of the widest instruction set.
-const WIDEST: usize = 16;
 
 /// The shape of `d_model = n_heads * d_head` numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +86,7 @@ impl KeyValues {
 impl<T: Stored> Sentence<T> {
     fn new(shape: HeadShape, rows: &[f32], stride: usize, key: usize, value: usize) -> Self {
         let (len, d_model, d_head) = (rows.len() / stride, shape.d_model(), shape.d_head);
-        let padded_len = len.next_multiple_of(WIDEST);
+        let padded_len = len.next_multiple_of(LANES);
         let mut keys = vec![T::default(); d_model * padded_len];
         let mut values = vec![T::default(); d_model * len];
         let mut own_keys = vec![T::default(); d_model];
@@ -142,8 +140,9 @@ fn attend_rows<S: Simd, T: Stored, const ROWS: usize>(
             *own = &queries[r * stride + head * d_head..][..d_head];
         }
         let keys = &sentence.keys[head * d_head * padded_len..][..d_head * padded_len];
-        for position in (0..len).step_by(2 * S::LANES) {
-            if position + S::LANES < padded_len {
+        let vectors = if S::IS_WIDE { 2 } else { 1 };
+        for position in (0..len).step_by(vectors * LANES) {
+            if S::IS_WIDE && position + LANES < padded_len {
                 score::<S, T, ROWS, 2>(simd, heads, &keys[position..], padded_len, &mut scores[position..]);
             } else {
                 score::<S, T, ROWS, 1>(simd, heads, &keys[position..], padded_len, &mut scores[position..]);
@@ -177,7 +176,7 @@ fn score<S: Simd, T: Stored, const ROWS: usize, const N: usize>(
     for (i, keys) in keys.chunks(padded_len).enumerate() {
         let mut loaded = [T::load(simd, keys); N];
         for v in 1..N {
-            loaded[v] = T::load(simd, &keys[v * S::LANES..]);
+            loaded[v] = T::load(simd, &keys[v * LANES..]);
         }
         for r in 0..ROWS {
             let query = simd.splat(queries[r][i]);
@@ -188,7 +187,7 @@ fn score<S: Simd, T: Stored, const ROWS: usize, const N: usize>(
     }
     for r in 0..ROWS {
         for v in 0..N {
-            simd.store(sums[r][v], &mut scores[r * padded_len + v * S::LANES..]);
+            simd.store(sums[r][v], &mut scores[r * padded_len + v * LANES..]);
         }
     }
 }
@@ -206,12 +205,12 @@ impl<T: Stored, const ROWS: usize> Weighed<'_, T, ROWS> {
     #[inline(always)]
     fn write<S: Simd>(&self, simd: S, stride: usize, out: &mut [f32]) {
         let mut column = 0;
-        while column + 4 * S::LANES <= self.d_head {
+        while S::IS_WIDE && column + 4 * LANES <= self.d_head {
             self.write_vectors::<S, 4>(simd, column, stride, out);
-            column += 4 * S::LANES;
+            column += 4 * LANES;
         }
         while column < self.d_head {
-            let width = (self.d_head - column).min(S::LANES);
+            let width = (self.d_head - column).min(LANES);
             self.write_partial(simd, column..column + width, stride, out);
             column += width;
         }
@@ -223,10 +222,10 @@ impl<T: Stored, const ROWS: usize> Weighed<'_, T, ROWS> {
     fn write_vectors<S: Simd, const N: usize>(&self, simd: S, column: usize, stride: usize, out: &mut [f32]) {
         let mut sums = [[simd.splat(0.0); N]; ROWS];
         for (i, values) in self.values.chunks_exact(self.d_head).enumerate() {
-            let values = &values[column..][..N * S::LANES];
+            let values = &values[column..][..N * LANES];
             let mut loaded = [T::load(simd, values); N];
             for v in 1..N {
-                loaded[v] = T::load(simd, &values[v * S::LANES..]);
+                loaded[v] = T::load(simd, &values[v * LANES..]);
             }
             for r in 0..ROWS {
                 let weight = simd.splat(self.weights[r][i]);
@@ -236,9 +235,9 @@ impl<T: Stored, const ROWS: usize> Weighed<'_, T, ROWS> {
             }
         }
         for r in 0..ROWS {
-            let out = &mut out[r * stride + column..][..N * S::LANES];
+            let out = &mut out[r * stride + column..][..N * LANES];
             for v in 0..N {
-                simd.store(simd.mul(sums[r][v], simd.splat(self.inverse_sums[r])), &mut out[v * S::LANES..]);
+                simd.store(simd.mul(sums[r][v], simd.splat(self.inverse_sums[r])), &mut out[v * LANES..]);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::f32::consts::LOG2_E;
 
-use super::simd::Simd;
+use super::simd::{LANES, Simd};
 
 /// 2^f for f in -1/2..=1/2 within 3e-7 of itself: the least-maximum fit of degree 5 to the relative error (found by
 /// reweighted least squares on Chebyshev nodes), its constant then set to 1. Highest power first.
@@ -34,16 +34,16 @@ pub(crate) fn in_base_2<S: Simd>(simd: S, greatest: f32, scale: f32) -> (S::F32,
 /// Replaces `scores` by `e^((score - greatest) * scale)` and gives 1 over their sum: the softmax is their product.
 #[inline(always)]
 pub(crate) fn exponentials<S: Simd>(simd: S, scores: &mut [f32], scale: f32) -> f32 {
-    let whole = scores.len() / S::LANES * S::LANES;
+    let whole = scores.len() / LANES * LANES;
     let (scores, rest) = scores.split_at_mut(whole);
     let mut greatest = simd.splat(f32::NEG_INFINITY);
-    for chunk in scores.chunks_exact(S::LANES) {
+    for chunk in scores.chunks_exact(LANES) {
         greatest = simd.max(greatest, simd.load(chunk));
     }
     let greatest = rest.iter().fold(simd.greatest(greatest), |greatest, &score| greatest.max(score));
     let (scale, shift) = in_base_2(simd, greatest, scale);
     let mut total = simd.splat(0.0);
-    for chunk in scores.chunks_exact_mut(S::LANES) {
+    for chunk in scores.chunks_exact_mut(LANES) {
         let value = exp2(simd, simd.load(chunk), scale, shift);
         simd.store(value, chunk);
         total = simd.add(total, value);

@@ -1,6 +1,6 @@
 //! Layer normalisation.
 
-use super::simd::{Simd, on_best_isa};
+use super::simd::{LANES, Simd, on_best_isa};
 
 /// Layer normalisation over `d` numbers: `(x - mean) / sqrt(variance + epsilon) * gain + bias` (Ba et al. 2016), with
 /// the variance of the row itself, divided by `d`.
@@ -51,9 +51,9 @@ pub(crate) fn normalised_row<S: Simd>(simd: S, row: &[f32], norm: &Norm, out: &m
     let variance = squared_deviation(simd, row, mean) / d;
     let scale = simd.splat(1.0 / (variance + norm.epsilon).sqrt());
     let mean = simd.splat(mean);
-    let whole = row.len() / S::LANES * S::LANES;
-    let weights = norm.gain.chunks_exact(S::LANES).zip(norm.bias.chunks_exact(S::LANES));
-    for ((x, out), (gain, bias)) in row.chunks_exact(S::LANES).zip(out.chunks_exact_mut(S::LANES)).zip(weights) {
+    let whole = row.len() / LANES * LANES;
+    let weights = norm.gain.chunks_exact(LANES).zip(norm.bias.chunks_exact(LANES));
+    for ((x, out), (gain, bias)) in row.chunks_exact(LANES).zip(out.chunks_exact_mut(LANES)).zip(weights) {
         let unit = simd.mul(simd.sub(simd.load(x), mean), scale);
         simd.store(simd.mul_add(unit, simd.load(gain), simd.load(bias)), out);
     }
@@ -65,7 +65,7 @@ pub(crate) fn normalised_row<S: Simd>(simd: S, row: &[f32], norm: &Norm, out: &m
 #[inline(always)]
 fn sum<S: Simd>(simd: S, row: &[f32]) -> f32 {
     let mut total = simd.splat(0.0);
-    let whole = row.chunks_exact(S::LANES);
+    let whole = row.chunks_exact(LANES);
     let rest = simd.load_partial(whole.remainder());
     for x in whole {
         total = simd.add(total, simd.load(x));
@@ -78,7 +78,7 @@ fn sum<S: Simd>(simd: S, row: &[f32]) -> f32 {
 fn squared_deviation<S: Simd>(simd: S, row: &[f32], mean: f32) -> f32 {
     let mean_lanes = simd.splat(mean);
     let mut total = simd.splat(0.0);
-    let whole = row.chunks_exact(S::LANES);
+    let whole = row.chunks_exact(LANES);
     let rest = whole.remainder();
     for x in whole {
         let centred = simd.sub(simd.load(x), mean_lanes);

@@ -7,9 +7,9 @@
 
 use super::activations::{Activations, Form};
 use super::matrix::{Matrix, PANEL, WORD, Weights};
-use super::simd::{Simd, on_best_isa};
+use super::simd::{LANES, Simd, on_best_isa};
 
-/// Rows of a tile: with four vectors of columns, 24 of AVX-512's 32 registers hold sums.
+/// The most rows of a tile: with four vectors of columns, 24 of AVX-512's 32 registers hold sums.
 const TILE_ROWS: usize = 6;
 /// Input words in a stretch: 32 KiB of a panel.
 const STRETCH: usize = 128;
@@ -108,6 +108,8 @@ struct Operands {
 
 /// How words are multiplied and summed.
 trait Arithmetic: Copy {
+    /// Rows of a tile, at most [`TILE_ROWS`].
+    fn tile_rows<S: Simd>() -> usize;
     /// A vector of sums.
     type Sums<S: Simd>: Copy;
     /// A vector of words.
@@ -139,6 +141,11 @@ struct F32;
 impl Arithmetic for F32 {
     type Sums<S: Simd> = S::F32;
     type Words<S: Simd> = S::F32;
+
+    #[inline(always)]
+    fn tile_rows<S: Simd>() -> usize {
+        S::ROWS
+    }
 
     #[inline(always)]
     fn begin<S: Simd>(self, simd: S, _column: usize) -> S::F32 {
@@ -193,8 +200,13 @@ impl Arithmetic for Int8<'_> {
     type Words<S: Simd> = S::I32;
 
     #[inline(always)]
+    fn tile_rows<S: Simd>() -> usize {
+        S::DOT_ROWS
+    }
+
+    #[inline(always)]
     fn begin<S: Simd>(self, simd: S, column: usize) -> S::I32 {
-        let corrections = &self.corrections[column..column + S::LANES];
+        let corrections = &self.corrections[column..column + LANES];
         // SAFETY: the slice has a vector's length.
         simd.begin_dot(unsafe { simd.load_i32_at(corrections.as_ptr()) })
     }
@@ -238,17 +250,17 @@ impl Arithmetic for Int8<'_> {
 /// The whole product, panel by panel. Tiles are 64 columns wide where there are registers for it, else 16.
 #[inline(always)]
 fn panels_on<S: Simd, A: Arithmetic, E: Epilogue>(simd: S, operands: Operands, arithmetic: A, epilogue: &mut E) {
-    let shape = operands.shape;
-    let stretch = if shape.rows <= TILE_ROWS { shape.words.max(1) } else { STRETCH };
+    let (shape, tile_rows) = (operands.shape, A::tile_rows::<S>());
+    let stretch = if shape.rows <= tile_rows { shape.words.max(1) } else { STRETCH };
     let mut aside = vec![[0_u32; PANEL]; if shape.words > stretch { shape.rows } else { 0 }];
     for panel in 0..shape.panels {
         let mut first = 0;
         loop {
             let words = first..shape.words.min(first + stretch);
-            for row in (0..shape.rows).step_by(TILE_ROWS) {
+            for row in (0..shape.rows).step_by(tile_rows) {
                 let tile = Tile { operands, panel, row, words: (words.start, words.end) };
-                tile.prefetch_next(simd);
-                match shape.rows - row {
+                tile.prefetch_next(simd, tile_rows);
+                match tile_rows.min(shape.rows - row) {
                     1 => tile.columns::<S, A, E, 1>(simd, arithmetic, &mut aside, epilogue),
                     2 => tile.columns::<S, A, E, 2>(simd, arithmetic, &mut aside, epilogue),
                     3 => tile.columns::<S, A, E, 3>(simd, arithmetic, &mut aside, epilogue),
@@ -277,13 +289,13 @@ struct Tile {
 impl Tile {
     /// Asks for this tile's share of the stretch of weights after this one.
     #[inline(always)]
-    fn prefetch_next<S: Simd>(self, simd: S) {
+    fn prefetch_next<S: Simd>(self, simd: S, tile_rows: usize) {
         let Shape { rows, words, panels } = self.operands.shape;
-        let tiles = rows.div_ceil(TILE_ROWS);
+        let tiles = rows.div_ceil(tile_rows);
         let start = self.panel * words + self.words.1;
         let lines = (panels * words).min(start + STRETCH).saturating_sub(start) * PANEL * WORD / 64;
         let share = lines.div_ceil(tiles);
-        let tile = self.row / TILE_ROWS;
+        let tile = self.row / tile_rows;
         let base = self.operands.weights.cast::<u8>().wrapping_add(start * PANEL * WORD);
         for line in tile * share..((tile + 1) * share).min(lines) {
             simd.prefetch(base.wrapping_add(line * 64));
@@ -298,11 +310,11 @@ impl Tile {
         aside: &mut [[u32; PANEL]],
         epilogue: &mut E,
     ) {
-        if S::LANES == 16 {
+        if S::IS_WIDE {
             self.vectors::<S, A, E, ROWS, 4>(simd, arithmetic, aside, epilogue, 0);
         } else {
-            for column in (0..PANEL).step_by(2 * S::LANES) {
-                self.vectors::<S, A, E, ROWS, 2>(simd, arithmetic, aside, epilogue, column);
+            for column in (0..PANEL).step_by(LANES) {
+                self.vectors::<S, A, E, ROWS, 1>(simd, arithmetic, aside, epilogue, column);
             }
         }
     }
@@ -322,10 +334,10 @@ impl Tile {
         for r in 0..ROWS {
             for v in 0..N {
                 sums[r][v] = if self.words.0 == 0 {
-                    arithmetic.begin(simd, absolute + v * S::LANES)
+                    arithmetic.begin(simd, absolute + v * LANES)
                 } else {
                     // SAFETY: `column` and `N` vectors fit in a panel.
-                    unsafe { A::take_up(simd, aside[self.row + r][column + v * S::LANES..].as_ptr()) }
+                    unsafe { A::take_up(simd, aside[self.row + r][column + v * LANES..].as_ptr()) }
                 };
             }
         }
@@ -334,7 +346,7 @@ impl Tile {
         if self.words.1 < self.operands.shape.words {
             for r in 0..ROWS {
                 for v in 0..N {
-                    let to = aside[self.row + r][column + v * S::LANES..].as_mut_ptr();
+                    let to = aside[self.row + r][column + v * LANES..].as_mut_ptr();
                     // SAFETY: as for taking up.
                     unsafe { A::put_aside(simd, sums[r][v], to) };
                 }
@@ -344,7 +356,7 @@ impl Tile {
         for (r, sums) in sums.iter().enumerate() {
             let mut values = [simd.splat(0.0); N];
             for v in 0..N {
-                values[v] = arithmetic.finish(simd, sums[v], self.row + r, absolute + v * S::LANES);
+                values[v] = arithmetic.finish(simd, sums[v], self.row + r, absolute + v * LANES);
             }
             epilogue.take(simd, self.row + r, absolute, &values);
         }
@@ -368,7 +380,7 @@ impl Tile {
             for word in self.words.0..self.words.1 {
                 let mut loaded = [A::load(simd, weights.add(word * PANEL)); N];
                 for v in 1..N {
-                    loaded[v] = A::load(simd, weights.add(word * PANEL + v * S::LANES));
+                    loaded[v] = A::load(simd, weights.add(word * PANEL + v * LANES));
                 }
                 for r in 0..ROWS {
                     let x = A::splat(simd, x.add(r * stride + word));
@@ -397,12 +409,12 @@ struct Linear<'a, const HOW: u8> {
 impl<const HOW: u8> Epilogue for Linear<'_, HOW> {
     #[inline(always)]
     fn take<S: Simd, const N: usize>(&mut self, simd: S, row: usize, column: usize, values: &[S::F32; N]) {
-        let width = (self.d_out - column.min(self.d_out)).min(N * S::LANES);
+        let width = (self.d_out - column.min(self.d_out)).min(N * LANES);
         let out = &mut self.out[row * self.d_out + column.min(self.d_out)..][..width];
         let bias = &self.bias[column.min(self.d_out)..][..width];
-        if width == N * S::LANES {
+        if width == N * LANES {
             for v in 0..N {
-                let (out, bias) = (&mut out[v * S::LANES..], &bias[v * S::LANES..]);
+                let (out, bias) = (&mut out[v * LANES..], &bias[v * LANES..]);
                 let value = simd.add(values[v], simd.load(bias));
                 let value = match HOW {
                     ADD => simd.add(value, simd.load(out)),
@@ -413,7 +425,7 @@ impl<const HOW: u8> Epilogue for Linear<'_, HOW> {
             }
             return;
         }
-        for ((out, bias), &value) in out.chunks_mut(S::LANES).zip(bias.chunks(S::LANES)).zip(values) {
+        for ((out, bias), &value) in out.chunks_mut(LANES).zip(bias.chunks(LANES)).zip(values) {
             let value = simd.add(value, simd.load_partial(bias));
             let value = match HOW {
                 ADD => simd.add(value, simd.load_partial(out)),

@@ -1,6 +1,6 @@
 //! Rotary positions (RoFormer, section 3.2), in the half-split layout.
 
-use super::simd::{Simd, on_best_isa};
+use super::simd::{LANES, Simd, on_best_isa};
 
 /// Cosines and sines of `position * theta^(-2i / d_head)`, `[positions, d_head / 2]` each, grown as positions come up.
 #[derive(Clone, Debug)]
@@ -57,8 +57,8 @@ fn rotate_on<S: Simd>(simd: S, table: &RotaryTable, position: usize, heads: &mut
     let (cosines, sines) = table.at(position);
     for head in heads.chunks_exact_mut(table.d_head) {
         let (first, second) = head.split_at_mut(table.d_head / 2);
-        let angles = cosines.chunks(S::LANES).zip(sines.chunks(S::LANES));
-        for ((a, b), (cosine, sine)) in first.chunks_mut(S::LANES).zip(second.chunks_mut(S::LANES)).zip(angles) {
+        let angles = cosines.chunks(LANES).zip(sines.chunks(LANES));
+        for ((a, b), (cosine, sine)) in first.chunks_mut(LANES).zip(second.chunks_mut(LANES)).zip(angles) {
             let (x, y) = (simd.load_partial(a), simd.load_partial(b));
             let (cosine, sine) = (simd.load_partial(cosine), simd.load_partial(sine));
             simd.store_partial(simd.sub(simd.mul(x, cosine), simd.mul(y, sine)), a);

@@ -6,7 +6,7 @@
 use super::attention::HeadShape;
 use super::exp::exponentials;
 use super::matrix::Precision;
-use super::simd::{Simd, on_best_isa};
+use super::simd::{LANES, Simd, on_best_isa};
 use super::stored::{Bf16, Stored};
 
 /// Slots looked at together: their keys and values are each read from one end to the other.
@@ -161,12 +161,12 @@ fn score_group<S: Simd, T: Stored>(
         let range = head * shape.d_head..(head + 1) * shape.d_head;
         let mut sums = [simd.splat(0.0); GROUP];
         let mut at = range.start;
-        while at + S::LANES <= range.end {
+        while at + LANES <= range.end {
             let query = simd.load(&query[at..]);
             for i in 0..GROUP {
                 sums[i] = simd.mul_add(query, T::load(simd, &keys[i][at..]), sums[i]);
             }
-            at += S::LANES;
+            at += LANES;
         }
         if at < range.end {
             let query = simd.load_partial(&query[at..range.end]);
@@ -195,13 +195,13 @@ fn weigh_group<S: Simd, T: Stored>(
             splats[i] = simd.splat(weights[head * padded_len + i]);
         }
         let mut at = range.start;
-        while at + S::LANES <= range.end {
+        while at + LANES <= range.end {
             let mut sum = simd.load(&out[at..]);
             for i in 0..GROUP {
                 sum = simd.mul_add(splats[i], T::load(simd, &values[i][at..]), sum);
             }
             simd.store(sum, &mut out[at..]);
-            at += S::LANES;
+            at += LANES;
         }
         if at < range.end {
             let mut sum = simd.load_partial(&out[at..range.end]);
@@ -216,7 +216,7 @@ fn weigh_group<S: Simd, T: Stored>(
 #[inline(always)]
 fn scale<S: Simd>(simd: S, factor: f32, numbers: &mut [f32]) {
     let factor = simd.splat(factor);
-    for chunk in numbers.chunks_mut(S::LANES) {
+    for chunk in numbers.chunks_mut(LANES) {
         simd.store_partial(simd.mul(simd.load_partial(chunk), factor), chunk);
     }
 }

@@ -5,11 +5,9 @@
 
 use super::activations::Activations;
 use super::exp::{exp2, in_base_2};
-use super::matrix::{Matrix, PANEL};
+use super::matrix::Matrix;
 use super::product::{Epilogue, run};
-use super::simd::Simd;
-
-const WIDEST: usize = 16;
+use super::simd::{LANES, Simd};
 
 /// The `k` most probable classes of each row, and the room to find them in.
 #[derive(Debug, Default)]
@@ -30,7 +28,7 @@ struct Row {
     /// The least of the `k` greatest so far.
     threshold: f32,
     /// Sums of `e^(logit - best)` by lane.
-    sums: [f32; WIDEST],
+    sums: [f32; LANES],
 }
 
 impl TopK {
@@ -41,7 +39,7 @@ impl TopK {
     pub fn find(&mut self, x: &Activations, weights: &Matrix, k: usize) {
         (self.k, self.d_out) = (k.min(weights.d_out()), weights.d_out());
         self.rows.clear();
-        self.rows.resize(x.rows, Row { best: f32::NEG_INFINITY, threshold: f32::NEG_INFINITY, sums: [0.0; WIDEST] });
+        self.rows.resize(x.rows, Row { best: f32::NEG_INFINITY, threshold: f32::NEG_INFINITY, sums: [0.0; LANES] });
         self.logits.clear();
         self.logits.resize(x.rows * self.k, f32::NEG_INFINITY);
         self.classes.clear();
@@ -90,22 +88,46 @@ impl TopK {
 impl Epilogue for TopK {
     #[inline(always)]
     fn take<S: Simd, const N: usize>(&mut self, simd: S, row: usize, column: usize, values: &[S::F32; N]) {
-        let width = self.d_out.saturating_sub(column).min(N * S::LANES);
-        if width < N * S::LANES {
-            self.take_last(simd, row, column, values, width);
-            return;
-        }
         let mut greatest = values[0];
         for &value in &values[1..] {
             greatest = simd.max(greatest, value);
         }
-        if simd.any_above(greatest, simd.splat(self.rows[row].threshold)) {
-            let mut logits = [0.0; PANEL];
-            for v in 0..N {
-                simd.store(values[v], &mut logits[v * S::LANES..]);
-            }
-            self.insert(row, column, &logits[..width]);
+        let is_whole = column + N * LANES <= self.d_out;
+        if is_whole && !simd.any_above(greatest, simd.splat(self.rows[row].threshold)) {
+            self.sum(simd, row, values);
+            return;
         }
+        for (v, &value) in values.iter().enumerate() {
+            self.take_vector(simd, row, column + v * LANES, value);
+        }
+    }
+}
+
+impl TopK {
+    /// A vector in which something may be among the best, or of whose columns not all are classes.
+    #[inline(always)]
+    fn take_vector<S: Simd>(&mut self, simd: S, row: usize, column: usize, value: S::F32) {
+        let width = self.d_out.saturating_sub(column).min(LANES);
+        if width == LANES && !simd.any_above(value, simd.splat(self.rows[row].threshold)) {
+            self.sum(simd, row, &[value]);
+            return;
+        }
+        let mut logits = [0.0; LANES];
+        simd.store(value, &mut logits);
+        self.insert(row, column, &logits[..width]);
+        if width == LANES {
+            self.sum(simd, row, &[value]);
+        } else {
+            let state = &mut self.rows[row];
+            for logit in &logits[..width] {
+                state.sums[0] += (logit - state.best).exp();
+            }
+        }
+    }
+
+    /// Adds the exponentials of logits, none of them above the row's best.
+    #[inline(always)]
+    fn sum<S: Simd, const N: usize>(&mut self, simd: S, row: usize, values: &[S::F32; N]) {
         let state = &mut self.rows[row];
         let (scale, shift) = in_base_2(simd, state.best, 1.0);
         let mut sums = simd.load(&state.sums);
@@ -113,31 +135,5 @@ impl Epilogue for TopK {
             sums = simd.add(sums, exp2(simd, value, scale, shift));
         }
         simd.store(sums, &mut state.sums);
-    }
-}
-
-impl TopK {
-    /// The last columns, of which only `width` are classes.
-    #[inline(always)]
-    fn take_last<S: Simd, const N: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        column: usize,
-        values: &[S::F32; N],
-        width: usize,
-    ) {
-        if width == 0 {
-            return;
-        }
-        let mut logits = [0.0; PANEL];
-        for v in 0..N {
-            simd.store(values[v], &mut logits[v * S::LANES..]);
-        }
-        self.insert(row, column, &logits[..width]);
-        let state = &mut self.rows[row];
-        for logit in &logits[..width] {
-            state.sums[0] += (logit - state.best).exp();
-        }
     }
 }

@@ -29,7 +29,9 @@ fn first(len: usize) -> u16 {
 // SAFETY of the blocks below: a value of this type proves that the instructions exist; slices are checked to hold what
 // is read or written, or masked to their length; raw pointers are the caller's promise.
 impl Simd for Avx512 {
-    const LANES: usize = 16;
+    const IS_WIDE: bool = true;
+    const ROWS: usize = 6;
+    const DOT_ROWS: usize = 6;
     type F32 = __m512;
     type I32 = __m512i;
 
@@ -125,14 +127,19 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn times_exp2(self, a: __m512, n: __m512) -> __m512 {
-        // SAFETY: the type proves the instruction.
-        unsafe { _mm512_scalef_ps(a, n) }
+        // SAFETY: the type proves the instructions.
+        unsafe { _mm512_scalef_ps(a, _mm512_max_ps(n, _mm512_set1_ps(-126.0))) }
     }
 
     #[inline(always)]
     fn sum(self, a: __m512) -> f32 {
-        // SAFETY: the type proves the instruction.
-        unsafe { _mm512_reduce_add_ps(a) }
+        // SAFETY: the type proves the instructions.
+        unsafe {
+            let eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps::<1>(a));
+            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
     }
 
     #[inline(always)]

@@ -9,6 +9,8 @@ pub enum Isa {
     Portable,
     /// AVX2 with FMA.
     Avx2,
+    /// AVX2 with FMA and AVX-VNNI.
+    AvxVnni,
     /// AVX-512 F, BW, DQ, VL and VNNI.
     Avx512,
 }
@@ -45,9 +47,10 @@ impl Isa {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vnni");
-        match (avx2, avx512) {
-            (true, true) => Self::Avx512,
-            (true, false) => Self::Avx2,
+        match (avx2, avx512, is_x86_feature_detected!("avxvnni")) {
+            (true, true, _) => Self::Avx512,
+            (true, false, true) => Self::AvxVnni,
+            (true, false, false) => Self::Avx2,
             _ => Self::Portable,
         }
     }
@@ -73,14 +76,21 @@ macro_rules! on_best_isa {
                     // SAFETY: this function is entered only where the processor has these instructions.
                     $generic(unsafe { Avx512::new() }, $($arg),*)
                 }
+                #[target_feature(enable = "avx2,fma,avxvnni")]
+                fn avx_vnni $(<$generic_type: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: as above.
+                    $generic(unsafe { Avx2::<true>::new() }, $($arg),*)
+                }
                 #[target_feature(enable = "avx2,fma")]
                 fn avx2 $(<$generic_type: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
                     // SAFETY: as above.
-                    $generic(unsafe { Avx2::new() }, $($arg),*)
+                    $generic(unsafe { Avx2::<false>::new() }, $($arg),*)
                 }
                 match Isa::best() {
                     // SAFETY: `best` names only what it detected on this processor.
                     Isa::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    Isa::AvxVnni => return unsafe { avx_vnni($($arg),*) },
                     // SAFETY: as above.
                     Isa::Avx2 => return unsafe { avx2($($arg),*) },
                     Isa::Portable => {}

@@ -21,12 +21,21 @@ pub(crate) use portable::Portable;
 /// The zero point of quantised activations: code 128 stands for 0.
 pub(crate) const ZERO_POINT: u8 = 128;
 
-/// An instruction set's vectors of [`LANES`](Simd::LANES) numbers.
+/// Numbers in a vector, whatever the registers of the instruction set: sums are taken in one order on all of them, and
+/// those that fuse a multiplication with its addition agree to the bit.
+pub(crate) const LANES: usize = 16;
+
+/// An instruction set's vectors of [`LANES`] numbers.
 ///
 /// Every method is inlined into its caller, which [`on_best_isa`] compiles for the instruction set in question.
 pub(crate) trait Simd: Copy {
-    /// Numbers in a vector.
-    const LANES: usize;
+    /// Whether there are registers for tiles of several vectors: thirty-two that hold a whole one.
+    const IS_WIDE: bool;
+    /// Rows of a tile of f32 products, at most 6: as many as the registers hold sums for.
+    const ROWS: usize;
+    /// Rows of a tile of integer dot products, at most 6, which leave registers for what [`dot`](Simd::dot) computes on
+    /// the way.
+    const DOT_ROWS: usize;
     /// A vector of f32.
     type F32: Copy;
     /// A vector of i32.
@@ -62,9 +71,9 @@ pub(crate) trait Simd: Copy {
     fn round(self, a: Self::F32) -> Self::F32;
     /// `a * 2^n` for integral `n` of at most 127; below -126 it may be that of -126.
     fn times_exp2(self, a: Self::F32, n: Self::F32) -> Self::F32;
-    /// The sum of the lanes, in an order fixed by the instruction set.
+    /// The sum of the lanes: halves are added to each other until one number is left.
     fn sum(self, a: Self::F32) -> f32;
-    /// The sum of the lanes of each vector.
+    /// The sum of the lanes of each vector, in an order of its own.
     fn sums(self, vectors: [Self::F32; 4]) -> [f32; 4];
     /// The greatest lane.
     fn greatest(self, a: Self::F32) -> f32;

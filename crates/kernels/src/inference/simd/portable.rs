@@ -1,12 +1,10 @@
-//! No instructions beyond the target's baseline: eight lanes of plain arithmetic, which compilers vectorise.
+//! No instructions beyond the target's baseline: sixteen lanes of plain arithmetic, which compilers vectorise.
 
-use super::{Simd, ZERO_POINT};
+use super::{LANES, Simd, ZERO_POINT};
 
 /// The baseline, which every processor has.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
-
-const LANES: usize = 8;
 
 /// `f` of each pair of lanes.
 #[inline(always)]
@@ -19,7 +17,9 @@ fn zip<T: Copy + Default>(a: [T; LANES], b: [T; LANES], f: impl Fn(T, T) -> T) -
 }
 
 impl Simd for Portable {
-    const LANES: usize = LANES;
+    const IS_WIDE: bool = false;
+    const ROWS: usize = 2;
+    const DOT_ROWS: usize = 2;
     type F32 = [f32; LANES];
     type I32 = [i32; LANES];
 
@@ -108,9 +108,15 @@ impl Simd for Portable {
         zip(a, n, |a, n| a * f32::from_bits(((n.max(-126.0) as i32 + 127) << 23) as u32))
     }
 
+    /// Halves are added to each other until one number is left, as shuffles do.
     #[inline(always)]
-    fn sum(self, a: Self::F32) -> f32 {
-        ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
+    fn sum(self, mut a: Self::F32) -> f32 {
+        for half in [8, 4, 2, 1] {
+            for i in 0..half {
+                a[i] += a[i + half];
+            }
+        }
+        a[0]
     }
 
     #[inline(always)]
