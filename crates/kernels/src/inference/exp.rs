@@ -8,7 +8,8 @@ use super::simd::{LANES, Simd};
 /// reweighted least squares on Chebyshev nodes), its constant then set to 1. Highest power first.
 const EXP2: [f32; 6] = [1.327_647_1e-3, 9.675_541e-3, 5.550_713e-2, 0.240_221_2, 0.693_146_94, 1.0];
 
-/// `e^(x * scale - shift)` within 1e-6 of itself for exponents in -80..=0; below that it goes to 0, or to 1e-38.
+/// `e^(x * scale - shift)` within 1e-6 of itself for exponents in -80..=0; below that it stays above 1e-38, which is as
+/// good as 0 beside 1.
 ///
 /// `2^n * 2^f` with `n + f = (x * scale - shift) / ln 2` and n integral; `scale` and `shift` come divided by ln 2, from
 /// [`in_base_2`].

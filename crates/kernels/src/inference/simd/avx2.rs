@@ -153,7 +153,7 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     fn times_exp2(self, a: [__m256; 2], n: [__m256; 2]) -> [__m256; 2] {
         // SAFETY: the type proves the instructions.
         let power = n.map(|n| unsafe {
-            let n = _mm256_cvtps_epi32(_mm256_max_ps(n, _mm256_set1_ps(-126.0)));
+            let n = _mm256_cvtps_epi32(_mm256_max_ps(n, _mm256_set1_ps(-125.0)));
             _mm256_castsi256_ps(_mm256_slli_epi32::<23>(_mm256_add_epi32(n, _mm256_set1_epi32(127))))
         });
         self.mul(a, power)

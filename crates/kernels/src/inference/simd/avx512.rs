@@ -128,7 +128,7 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn times_exp2(self, a: __m512, n: __m512) -> __m512 {
         // SAFETY: the type proves the instructions.
-        unsafe { _mm512_scalef_ps(a, _mm512_max_ps(n, _mm512_set1_ps(-126.0))) }
+        unsafe { _mm512_scalef_ps(a, _mm512_max_ps(n, _mm512_set1_ps(-125.0))) }
     }
 
     #[inline(always)]

@@ -105,7 +105,7 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn times_exp2(self, a: Self::F32, n: Self::F32) -> Self::F32 {
-        zip(a, n, |a, n| a * f32::from_bits(((n.max(-126.0) as i32 + 127) << 23) as u32))
+        zip(a, n, |a, n| a * f32::from_bits(((n.max(-125.0) as i32 + 127) << 23) as u32))
     }
 
     /// Halves are added to each other until one number is left, as shuffles do.
