@@ -18,6 +18,8 @@ use crate::transformer::Transformer;
 pub const CONFIG: &str = "config.json";
 /// Name of the weights.
 pub const WEIGHTS: &str = "model.safetensors";
+/// What the name of a matrix stored as int8 is followed by in the name of its scales.
+const SCALE: &str = "_scale";
 
 /// How weights are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,20 +75,37 @@ pub fn write_config(config: &TransformerConfig, dir: &Path) -> Result<(), ModelE
     write_whole(&dir.join(CONFIG), &json)
 }
 
-/// Reads every array of a safetensors file as f32.
+/// Reads every array of a safetensors file as f32. A matrix of int8 codes is multiplied by the `<name>_scale` of its
+/// rows, which is no array of its own.
 ///
 /// # Errors
-/// If the file cannot be read or holds something else than f32, f16 or bf16.
+/// If the file cannot be read or holds something else than f32, f16, bf16 or int8 with its scales.
 pub fn read_arrays(path: &Path) -> Result<Arrays, ModelError> {
     let bytes = fs::read(path).map_err(io(path))?;
     let refuse = |reason| ModelError::Format { path: path.into(), reason };
     let file = SafeTensors::deserialize(&bytes).map_err(|error| refuse(error.to_string()))?;
     let mut arrays = Arrays::new();
     for (name, view) in file.tensors() {
-        let data = floats(&view).ok_or_else(|| refuse(format!("`{name}` holds {:?}", view.dtype())))?;
+        let data = if view.dtype() == Dtype::I8 {
+            let scales = file.tensor(&format!("{name}{SCALE}")).ok();
+            let data = scales.and_then(|scales| dequantised(&view, &scales));
+            data.ok_or_else(|| refuse(format!("`{name}` holds int8 without a `{name}{SCALE}` for its rows")))?
+        } else {
+            floats(&view).ok_or_else(|| refuse(format!("`{name}` holds {:?}", view.dtype())))?
+        };
         arrays.insert(name, Array { shape: view.shape().to_vec(), data });
     }
+    let is_code = |name: &str| file.tensor(name).is_ok_and(|view| view.dtype() == Dtype::I8);
+    arrays.retain(|name, _| !name.strip_suffix(SCALE).is_some_and(is_code));
     Ok(arrays)
+}
+
+/// The numbers of a matrix of codes `[d_out, d_in]` with scales `[d_out]`.
+fn dequantised(codes: &TensorView<'_>, scales: &TensorView<'_>) -> Option<Vec<f32>> {
+    let &[d_out, d_in] = codes.shape() else { return None };
+    let scales = floats(scales).filter(|numbers| numbers.len() == d_out)?;
+    let code = |index: usize| f32::from(codes.data()[index].cast_signed());
+    Some((0..d_out * d_in).map(|index| code(index) * scales[index / d_in]).collect())
 }
 
 fn floats(view: &TensorView<'_>) -> Option<Vec<f32>> {
