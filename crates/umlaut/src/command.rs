@@ -1,6 +1,8 @@
 //! The subcommands: each parses, builds and runs.
 
 pub(crate) mod average;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod score;
 pub(crate) mod train;

@@ -1,6 +1,7 @@
 //! `umlaut`: the workshop behind `translate`.
 
 mod command;
+mod format;
 
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Train, average, score and inspect English-German translation models.
+/// Train, average, exchange, score and inspect English-German translation models.
 #[derive(Parser)]
 #[command(version, about, propagate_version = true)]
 struct Cli {
@@ -27,6 +28,10 @@ enum Command {
     Train(command::train::TrainArgs),
     /// Average checkpoints into one model
     Average(command::average::AverageArgs),
+    /// Write a model for other toolkits, or as int8
+    Export(command::export::ExportArgs),
+    /// Read a model of another toolkit
+    Import(command::import::ImportArgs),
     /// Score translations: BLEU, chrF, TER
     Score(command::score::ScoreArgs),
     /// Show what a model is made of
@@ -38,6 +43,8 @@ fn main() -> ExitCode {
         Command::Vocab(args) => command::vocab::run(&args),
         Command::Train(args) => command::train::run(&args),
         Command::Average(args) => command::average::run(&args),
+        Command::Export(args) => command::export::run(&args),
+        Command::Import(args) => command::import::run(&args),
         Command::Score(args) => command::score::run(&args),
         Command::Info(args) => command::info::run(&args),
     };
