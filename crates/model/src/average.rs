@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use safetensors::SafeTensors;
+use safetensors::{Dtype, SafeTensors};
 
 use crate::ModelError;
-use crate::directory::{self, WEIGHTS};
+use crate::directory::{self, SCALE, WEIGHTS};
 use crate::parameters::{Array, Arrays};
 
 /// The mean of the models in `dirs`, summed in f64 one model at a time, so that the memory is that of one model plus the
@@ -62,7 +62,7 @@ fn add(
     }
 }
 
-/// Number of parameters in a model directory, from the shapes in the weights' header.
+/// Number of parameters in a model directory, from the shapes in the weights' header. The scales of int8 codes are none.
 ///
 /// # Errors
 /// If the weights cannot be read.
@@ -71,5 +71,9 @@ pub fn count_parameters(dir: &Path) -> Result<usize, ModelError> {
     let bytes = fs::read(&path).map_err(|source| ModelError::Io { path: path.clone(), source })?;
     let (_, metadata) =
         SafeTensors::read_metadata(&bytes).map_err(|error| ModelError::Format { path, reason: error.to_string() })?;
-    Ok(metadata.tensors().values().map(|tensor| tensor.shape.iter().product::<usize>()).sum())
+    let tensors = metadata.tensors();
+    let is_code = |name: &str| tensors.get(name).is_some_and(|tensor| tensor.dtype == Dtype::I8);
+    let is_scale = |name: &str| name.strip_suffix(SCALE).is_some_and(is_code);
+    let parameters = tensors.iter().filter(|(name, _)| !is_scale(name));
+    Ok(parameters.map(|(_, tensor)| tensor.shape.iter().product::<usize>()).sum())
 }

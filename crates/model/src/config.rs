@@ -144,7 +144,7 @@ impl TransformerConfig {
         if let Some((name, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return refuse(format!("{name} is 0"));
         }
-        if !self.d_model.is_multiple_of(2 * self.n_heads) {
+        if !self.d_model.is_multiple_of(self.n_heads) || !self.d_head().is_multiple_of(2) {
             return refuse(format!("d_model {} is not n_heads {} times an even d_head", self.d_model, self.n_heads));
         }
         let shares = [

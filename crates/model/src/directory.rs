@@ -19,7 +19,7 @@ pub const CONFIG: &str = "config.json";
 /// Name of the weights.
 pub const WEIGHTS: &str = "model.safetensors";
 /// What the name of a matrix stored as int8 is followed by in the name of its scales.
-const SCALE: &str = "_scale";
+pub(crate) const SCALE: &str = "_scale";
 
 /// How weights are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
