@@ -36,6 +36,9 @@ impl Model {
     /// Names what the configuration lacks, or the array that is missing, misshapen, superfluous or no number.
     pub(crate) fn new(config: TransformerConfig, arrays: Arrays) -> Result<Self> {
         config.validate()?;
+        for (name, number) in [("rope_theta", config.rope_theta), ("norm_epsilon", config.norm_epsilon)] {
+            ensure!(number.is_finite() && number > 0.0, "{name} is {number}, it must be above 0");
+        }
         inventory::check(&config, &arrays)?;
         Ok(Self { config, arrays })
     }

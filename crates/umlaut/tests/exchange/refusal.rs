@@ -194,6 +194,7 @@ fn settings_of_fairseq_that_have_no_place_are_named() {
         (&rope, r#""encoder_layers": 2,"#, "", "encoder_layers"),
         (&rope, r#""rope_layout": "interleaved","#, "", "--rope-layout"),
         (&rope, r#""vocab_size": 32"#, r#""vocab_size": 33"#, "33"),
+        (&rope, r#""rope_theta": 10000.0"#, r#""rope_theta": -1.0"#, "rope_theta is -1"),
         (&rope, r#""dropout": 0.1"#, r#""dropuot": 0.1"#, "dropuot"),
         (&sinusoidal, r#""first_position": 0"#, r#""first_position": 2"#, "begin at 0"),
         (&sinusoidal, r#""sinusoid_layout": "interleaved""#, r#""sinusoid_layout": "halves""#, "interleaved here"),
@@ -206,6 +207,20 @@ fn settings_of_fairseq_that_have_no_place_are_named() {
         let said = fail(dir.path(), "import them --from fairseq --vocab model/vocab.model -o out");
         assert!(said.contains(reason), "{to}: {said}");
         fs::remove_dir_all(dir.path().join("them")).unwrap();
+    }
+}
+
+#[test]
+fn sizes_beyond_all_memory_are_refused() {
+    let dir = kitchen(PLAIN);
+    succeed(dir.path(), "export model --to safetensors -o them");
+    let path = dir.path().join("them/config.json");
+    let config = fs::read_to_string(&path).unwrap();
+    for field in ["embed_dim\": 16", "ffn_embed_dim\": 20", "attention_heads\": 2"] {
+        let huge = format!("{}: 9223372036854775808", field.split(':').next().unwrap());
+        assert!(config.contains(field));
+        fs::write(&path, config.replace(field, &huge)).unwrap();
+        fail(dir.path(), "import them --from fairseq --vocab model/vocab.model -o out");
     }
 }
 

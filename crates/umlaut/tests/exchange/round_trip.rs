@@ -5,7 +5,7 @@ use std::fs;
 use umlaut_engine::Precision;
 use umlaut_model::directory::{Storage, read_arrays, read_config};
 
-use crate::kitchen::{PLAIN, Shape, candidates, kitchen, kitchen_of, succeed, weights};
+use crate::kitchen::{PLAIN, Shape, candidates, kitchen, kitchen_of, succeed, umlaut, weights};
 
 const FORMATS: [(&str, &str); 2] = [("ctranslate2", "ctranslate2"), ("safetensors", "fairseq")];
 
@@ -92,6 +92,11 @@ fn int8_computes_what_int8_of_the_original_does() {
         assert_eq!(fs::read(small.join("card.md")).unwrap(), b"# A model\n");
         let bytes = |name: &str| fs::metadata(dir.path().join(name).join("model.safetensors")).unwrap().len();
         assert!(bytes("small") < bytes("model"));
+        let parameters = |name: &str| {
+            let said = String::from_utf8(umlaut(dir.path(), &["info", name]).stdout).unwrap();
+            said.lines().next().unwrap().to_owned()
+        };
+        assert_eq!(parameters("small"), parameters("model"));
     }
 }
 

@@ -99,7 +99,7 @@ def score(name, pieces):
     source, target = pieces[5:12] + pieces[20:22], pieces[30:24:-1] + [pieces[9]]
     [result] = translator.score_batch([source], [target])
     assert len(result.log_probs) == len(target) + 1
-    return {"source": source, "target": target, "log_probs": result.log_probs}
+    return {"source": source, "target": target, "log_probs": [round(p, 5) for p in result.log_probs]}
 
 
 def main():
