@@ -1,7 +1,7 @@
 //! One step of the decoder for all live rows.
 
-use umlaut_kernels::inference::{SlotCache, TopK, Write};
-use umlaut_search::{Candidate, StepDecoder, TokenId};
+use umlaut_kernels::inference::{GivenClass, SlotCache, TopK, Write};
+use umlaut_search::{Candidate, ForcedDecoder, StepDecoder, TokenId};
 
 use crate::EngineError;
 use crate::encoder::{Memory, encode};
@@ -25,6 +25,7 @@ pub struct Decoder<'a> {
     caches: Vec<SlotCache>,
     workspace: Workspace,
     top_k: TopK,
+    given: GivenClass,
 }
 
 impl<'a> Decoder<'a> {
@@ -45,6 +46,7 @@ impl<'a> Decoder<'a> {
             caches: vec![SlotCache::new(engine.precision(), engine.config().heads()); engine.config().decoder_layers],
             workspace: Workspace::new(engine.precision()),
             top_k: TopK::default(),
+            given: GivenClass::default(),
         })
     }
 
@@ -131,5 +133,24 @@ impl StepDecoder for Decoder<'_> {
     fn reorder(&mut self, parents: &[usize]) {
         self.sentences = parents.iter().map(|&row| self.sentences[row]).collect();
         self.paths.reorder(parents);
+    }
+}
+
+impl ForcedDecoder for Decoder<'_> {
+    /// # Panics
+    /// If `last` or `next` have another number of tokens than there are live rows.
+    fn step_to(&mut self, last: &[TokenId], next: &[TokenId], log_probs: &mut Vec<f32>) -> Result<(), EngineError> {
+        assert_eq!([last.len(), next.len()], [self.sentences.len(); 2], "two tokens for each live row");
+        self.engine.check_tokens(last)?;
+        self.engine.check_tokens(next)?;
+        log_probs.clear();
+        if last.is_empty() {
+            return Ok(());
+        }
+        self.advance(last);
+        let classes: Vec<u32> = next.iter().map(|token| token.0).collect();
+        self.given.find(&self.workspace.operand, self.engine.embeddings().output(), &classes);
+        log_probs.extend(self.given.log_probs());
+        Ok(())
     }
 }

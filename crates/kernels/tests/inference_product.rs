@@ -1,7 +1,9 @@
 //! Products with packed weights: against plain sums, row by row, and instruction set against instruction set.
 #![expect(clippy::float_cmp, reason = "results are to agree to the bit")]
 
-use umlaut_kernels::inference::{Activations, Isa, Matrix, Precision, TopK, Write, product, with_isa_at_most};
+use umlaut_kernels::inference::{
+    Activations, GivenClass, Isa, Matrix, Precision, TopK, Write, product, with_isa_at_most,
+};
 
 /// Miri knows the portable path alone.
 const ISAS: &[Isa] = if cfg!(miri) { &[Isa::Portable] } else { &[Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512] };
@@ -198,6 +200,27 @@ fn the_best_tokens_are_those_of_a_sorted_softmax() {
                 for ((class, log_prob), want) in got.into_iter().zip(order) {
                     assert_eq!(class as usize, want, "{vocab} classes, {isa:?}");
                     assert!((f64::from(log_prob) - (logits[want] - log_sum)).abs() < 1e-5);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_given_class_has_the_log_probability_that_a_search_gives_it_to_the_bit() {
+    for (vocab, k) in [(1, 1), (64, 64), (65, 3), (1000, 8), (1000, 1000)] {
+        for precision in [Precision::F32, Precision::Int8] {
+            let matrix = packed(precision, vocab, 33);
+            let mut x = Activations::new(precision);
+            x.set(&numbers(7 * 33, 13), 33);
+            for isa in ISAS {
+                let (mut top, mut given) = (TopK::default(), GivenClass::default());
+                with_isa_at_most(isa, || top.find(&x, &matrix, k));
+                for rank in 0..k {
+                    let row = |row| top.row(row).nth(rank).unwrap();
+                    let (classes, want): (Vec<u32>, Vec<f32>) = (0..7).map(row).unzip();
+                    with_isa_at_most(isa, || given.find(&x, &matrix, &classes));
+                    assert_eq!(given.log_probs().collect::<Vec<_>>(), want, "rank {rank} of {vocab} classes, {isa:?}");
                 }
             }
         }

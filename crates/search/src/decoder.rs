@@ -1,4 +1,4 @@
-//! What the search sees of a model: something that extends live rows by one token.
+//! What search and scoring see of a model: something that extends live rows by one token.
 
 /// A vocabulary index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,4 +36,15 @@ pub trait StepDecoder {
     /// Makes row `i` of the next step a continuation of the present row `parents[i]`. Rows named by no one are dropped;
     /// a row named twice is copied.
     fn reorder(&mut self, parents: &[usize]);
+}
+
+/// A model that can also be asked about tokens that somebody else chose.
+pub trait ForcedDecoder: StepDecoder {
+    /// Feeds `last` (`[rows]`) as [`step`](StepDecoder::step) does and fills `log_probs` (`[rows]`) with
+    /// log p(`next[row]` | source, prefix) in nats: to the bit what `step` gives for that token; -inf for one that `step`
+    /// never gives.
+    ///
+    /// # Errors
+    /// Whatever the model reports.
+    fn step_to(&mut self, last: &[TokenId], next: &[TokenId], log_probs: &mut Vec<f32>) -> Result<(), Self::Error>;
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod equivalence;
+mod forced;
 mod forged;
 mod golden;
 mod quantised;

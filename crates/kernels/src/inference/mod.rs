@@ -7,6 +7,7 @@ mod activations;
 mod attention;
 mod buffer;
 mod exp;
+mod given_class;
 mod matrix;
 mod norm;
 mod product;
@@ -18,6 +19,7 @@ mod top_k;
 
 pub use activations::Activations;
 pub use attention::{HeadShape, KeyValues};
+pub use given_class::GivenClass;
 pub use matrix::{Matrix, Precision, quantise_weights};
 pub use norm::{Norm, normalise};
 pub use product::{Write, product};

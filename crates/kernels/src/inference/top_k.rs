@@ -37,30 +37,38 @@ impl TopK {
     /// # Panics
     /// If shapes or precisions do not fit.
     pub fn find(&mut self, x: &Activations, weights: &Matrix, k: usize) {
-        (self.k, self.d_out) = (k.min(weights.d_out()), weights.d_out());
-        self.rows.clear();
-        self.rows.resize(x.rows, Row { best: f32::NEG_INFINITY, threshold: f32::NEG_INFINITY, sums: [0.0; LANES] });
-        self.logits.clear();
-        self.logits.resize(x.rows * self.k, f32::NEG_INFINITY);
-        self.classes.clear();
-        self.classes.resize(x.rows * self.k, 0);
+        self.begin(x.rows, weights.d_out(), k);
         run(x, weights, self);
+    }
+
+    /// Forgets what it found and makes room for `rows` rows of `d_out` classes.
+    pub(crate) fn begin(&mut self, rows: usize, d_out: usize, k: usize) {
+        (self.k, self.d_out) = (k.min(d_out), d_out);
+        self.rows.clear();
+        self.rows.resize(rows, Row { best: f32::NEG_INFINITY, threshold: f32::NEG_INFINITY, sums: [0.0; LANES] });
+        self.logits.clear();
+        self.logits.resize(rows * self.k, f32::NEG_INFINITY);
+        self.classes.clear();
+        self.classes.resize(rows * self.k, 0);
     }
 
     /// The classes of `row` with log p, best first; of equal ones the lower comes first. As many as were asked for or
     /// as there are classes.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> {
         let range = row * self.k..(row + 1) * self.k;
-        let Row { best, sums, .. } = &self.rows[row];
-        let log_sum = sums.iter().sum::<f32>().ln();
-        // The best is subtracted first, so that great logits lose no digits; without one (all were NaN) nothing is likely.
-        let log_prob = move |logit: f32| {
-            if logit > f32::NEG_INFINITY { ((logit - best) - log_sum).min(0.0) } else { f32::NEG_INFINITY }
-        };
+        let log_prob = self.log_prob(row);
         self.classes[range.clone()]
             .iter()
             .zip(&self.logits[range])
             .map(move |(&class, &logit)| (class, log_prob(logit)))
+    }
+
+    /// What makes a log-probability of a logit of `row`. It does not depend on `k`.
+    pub(crate) fn log_prob(&self, row: usize) -> impl Fn(f32) -> f32 + use<> {
+        let &Row { best, sums, .. } = &self.rows[row];
+        let log_sum = sums.iter().sum::<f32>().ln();
+        // The best is subtracted first, so that great logits lose no digits; without one (all were NaN) nothing is likely.
+        move |logit| if logit > f32::NEG_INFINITY { ((logit - best) - log_sum).min(0.0) } else { f32::NEG_INFINITY }
     }
 
     /// Puts the logits above the row's threshold among its best, and moves its sums to the new best.

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use umlaut_search::{Candidate, StepDecoder, TokenId};
+use umlaut_search::{Candidate, ForcedDecoder, StepDecoder, TokenId};
 
 pub(crate) const BOS: TokenId = TokenId(0);
 pub(crate) const EOS: TokenId = TokenId(1);
@@ -55,6 +55,19 @@ impl StepDecoder for ToyDecoder<'_> {
 
     fn reorder(&mut self, parents: &[usize]) {
         self.rows = parents.iter().map(|&parent| self.rows[parent].clone()).collect();
+    }
+}
+
+impl ForcedDecoder for ToyDecoder<'_> {
+    fn step_to(&mut self, last: &[TokenId], next: &[TokenId], log_probs: &mut Vec<f32>) -> Result<(), Infallible> {
+        let (mut candidates, k) = (Vec::new(), self.toy.log_probs(0, &[]).len());
+        self.step(last, k, &mut candidates)?;
+        let of = |(row, token): (&[Candidate], &TokenId)| {
+            row.iter().find(|candidate| candidate.token == *token).map_or(f32::NEG_INFINITY, |found| found.log_prob)
+        };
+        log_probs.clear();
+        log_probs.extend(candidates.chunks(k).zip(next).map(of));
+        Ok(())
     }
 }
 
