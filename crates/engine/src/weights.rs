@@ -163,29 +163,29 @@ fn width_of(name: &str, dtype: Dtype) -> Result<usize, EngineError> {
 }
 
 fn decode(dtype: Dtype, bytes: &[u8]) -> Vec<f32> {
-    let halves = bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
+    let halves = bytes.as_chunks::<2>().0.iter().map(|&half| u16::from_le_bytes(half));
     match dtype {
         Dtype::BF16 => halves.map(|bits| f32::from_bits(u32::from(bits) << 16)).collect(),
         Dtype::F16 => halves.map(f16_to_f32).collect(),
-        _ => bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
+        _ => bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_le_bytes(word)).collect(),
     }
 }
 
-/// IEEE 754 half precision, exactly.
+/// IEEE 754 half precision, exactly. Without a branch, so that it is done for whole vectors: a model opens sooner.
 fn f16_to_f32(bits: u16) -> f32 {
+    const INFINITY: u32 = 0x7f80_0000;
+    /// 2^112, by which the two types' exponents of equal bits differ.
+    const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
     let sign = u32::from(bits & 0x8000) << 16;
-    let (exponent, fraction) = (u32::from(bits >> 10) & 0x1f, u32::from(bits & 0x3ff));
-    let magnitude = match exponent {
-        0 => (fraction as f32 / f32::from(1_u16 << 12) / f32::from(1_u16 << 12)).to_bits(),
-        31 => 0x7f80_0000 | fraction << 13,
-        _ => (exponent + 112) << 23 | fraction << 13,
-    };
-    f32::from_bits(sign | magnitude)
+    let magnitude = u32::from(bits & 0x7fff) << 13;
+    let is_none = if magnitude >= 0x7c00 << 13 { INFINITY } else { 0 };
+    f32::from_bits(sign | (f32::from_bits(magnitude) * REBIAS).to_bits() | is_none)
 }
 
 fn check_finite(name: &str, values: &[f32]) -> Result<(), EngineError> {
-    // A sum of products with zero is zero unless some number is none.
-    let finite = values.iter().fold(0.0, |sum, value| sum + value * 0.0) == 0.0;
+    let is_none = |value: &f32| value.to_bits() & 0x7f80_0000 == 0x7f80_0000;
+    // To the end in any case: a search that may stop looks at one number at a time.
+    let finite = !values.iter().fold(false, |found, value| found | is_none(value));
     if finite { Ok(()) } else { Err(EngineError::NotANumber { name: name.into() }) }
 }
 
@@ -199,7 +199,15 @@ mod tests {
 
     #[test]
     fn half_precision_is_exact() {
-        for (bits, want) in [(0, 0.0), (1, 2.0_f32.powi(-24)), (0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0)] {
+        for bits in 0..=u16::MAX {
+            // Its definition: subnormal numbers count 2^-24, the others have a leading 1.
+            let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
+            let magnitude = match exponent {
+                31 => continue,
+                0 => fraction * 2.0_f32.powi(-24),
+                _ => (1.0 + fraction / 1024.0) * 2.0_f32.powi(exponent - 15),
+            };
+            let want = if bits >= 0x8000 { -magnitude } else { magnitude };
             assert_eq!(f16_to_f32(bits).to_bits(), want.to_bits(), "{bits:#x}");
         }
         assert!(f16_to_f32(0x7c00).is_infinite() && f16_to_f32(0x7e00).is_nan());

@@ -87,9 +87,9 @@ impl Matrix {
         assert!(row < self.d_out && values.len() == self.d_in, "row {row} of {} for {:?}", values.len(), self.shape());
         match &mut self.weights {
             Weights::F32(weights) => {
-                let first = row / PANEL * PANEL * self.d_in + row % PANEL;
-                for (to, &value) in weights[first..].iter_mut().step_by(PANEL).zip(values) {
-                    *to = value;
+                let panel = &mut weights[row / PANEL * PANEL * self.d_in..];
+                for (to, &value) in panel.as_chunks_mut::<PANEL>().0.iter_mut().zip(values) {
+                    to[row % PANEL] = value;
                 }
             }
             Weights::Int8 { .. } => {
@@ -114,10 +114,13 @@ impl Matrix {
                 self.set_row(row, &values);
             }
             Weights::Int8 { codes: packed, scales, corrections } => {
-                let first = (row / PANEL * words * PANEL + row % PANEL) * WORD;
-                for (i, word) in codes.chunks(WORD).enumerate() {
-                    let at = first + i * PANEL * WORD;
-                    packed[at..at + word.len()].copy_from_slice(word);
+                let panel = &mut packed[row / PANEL * words * PANEL * WORD..];
+                let (whole, rest) = codes.as_chunks::<WORD>();
+                let mut last = [0; WORD];
+                last[..rest.len()].copy_from_slice(rest);
+                let places = panel.as_chunks_mut::<WORD>().0.chunks_mut(PANEL);
+                for (place, word) in places.zip(whole.iter().chain([&last]).take(words)) {
+                    place[row % PANEL] = *word;
                 }
                 scales[row] = scale;
                 corrections[row] = -128 * codes.iter().map(|&code| i32::from(code)).sum::<i32>();
