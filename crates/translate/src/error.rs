@@ -39,6 +39,27 @@ pub enum TranslateError {
         /// The setting.
         setting: &'static str,
     },
+    /// A line and its given translation of which one is no sentence.
+    #[error("line {line}: one side has {tokens} tokens; up to {limit} are scored as a sentence")]
+    PairTooLong {
+        /// The line, from 1.
+        line: u64,
+        /// The tokens of the longer side.
+        tokens: usize,
+        /// The greatest number accepted.
+        limit: usize,
+    },
+    /// Given translations that are not as many as lines.
+    #[error("{sources} lines and {targets} given translations: there must be one for each")]
+    UnequalLines {
+        /// Lines of input.
+        sources: u64,
+        /// Lines of given translations.
+        targets: u64,
+    },
+    /// The given translations cannot be read.
+    #[error("the given translations")]
+    Targets(#[source] Box<TranslateError>),
     /// The model failed on some lines.
     #[error("cannot translate")]
     Model(#[source] Box<dyn Error + Send + Sync>),
@@ -75,7 +96,28 @@ impl TranslateError {
     /// Whether the input is at fault, rather than the model, the options or the output.
     #[must_use]
     pub fn is_about_input(&self) -> bool {
-        matches!(self, Self::Read { .. } | Self::LineTooLong { .. } | Self::Markup { .. })
+        match self {
+            Self::Read { .. }
+            | Self::LineTooLong { .. }
+            | Self::Markup { .. }
+            | Self::PairTooLong { .. }
+            | Self::UnequalLines { .. } => true,
+            Self::Targets(error) => error.is_about_input(),
+            _ => false,
+        }
+    }
+
+    /// A failure of the model.
+    pub(crate) fn model(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Model(Box::new(error))
+    }
+
+    /// The same for a pair that stands after `before` other lines.
+    pub(crate) fn after_lines(self, before: u64) -> Self {
+        match self {
+            Self::PairTooLong { line, tokens, limit } => Self::PairTooLong { line: line + before, tokens, limit },
+            other => other,
+        }
     }
 
     /// Whether nobody reads the output any more, which is no failure.

@@ -4,6 +4,9 @@
 //! lines -> Vocab::encode -> batches of similar length -> beam search over Engine -> Vocab::decode -> lines
 //! ```
 //!
+//! [`Translator::score_lines`] and [`Translator::score_stream`] tell how probable the model finds translations that are
+//! given.
+//!
 //! Three promises hold for [`Translator::translate_lines`] and [`Translator::translate_stream`] alike: as many answers
 //! come out as lines went in, in their order; a translation depends on nothing but its line, the model and the search
 //! options; a line without a token stays blank and never reaches the model.
@@ -27,6 +30,8 @@ mod line;
 mod model;
 mod options;
 mod parallel;
+mod score;
+mod score_stream;
 mod split;
 mod stream;
 #[cfg(test)]
@@ -38,8 +43,10 @@ pub use error::TranslateError;
 pub use format::Format;
 pub use model::{Model, NeuralModel, Special};
 pub use options::Options;
+pub use score::{Score, WordScore};
+pub use score_stream::{ScoreFormat, Scored};
 pub use stream::Answer;
 pub use translation::{Alternative, Translation};
 pub use translator::Translator;
-pub use umlaut_engine::Precision;
+pub use umlaut_engine::{Isa, Precision};
 pub use umlaut_search::{LengthPenalty, TokenId};

@@ -48,6 +48,12 @@ impl<R: BufRead> Lines<R> {
         }
         Ok(Some(Line::new(bytes)))
     }
+
+    /// Reads on to the end and gives the number of all lines.
+    pub(crate) fn count_all(&mut self) -> Result<u64, TranslateError> {
+        while self.next_line()?.is_some() {}
+        Ok(self.count)
+    }
 }
 
 impl Line {

@@ -1,11 +1,12 @@
 //! What translation needs of vocabulary and network, and the pair that has it.
 
 use std::error::Error;
-
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use umlaut_engine::{Config, Decoder, Engine, EngineError, Precision};
-use umlaut_search::{StepDecoder, TokenId};
+use umlaut_search::{ForcedDecoder, TokenId};
 use umlaut_text::Vocab;
 
 use crate::TranslateError;
@@ -15,7 +16,7 @@ pub trait Model: Sync {
     /// What can go wrong when a batch is taken in.
     type Error: Error + Send + Sync + 'static;
     /// A batch in the making.
-    type Decoder<'a>: StepDecoder
+    type Decoder<'a>: ForcedDecoder
     where
         Self: 'a;
 
@@ -27,6 +28,9 @@ pub trait Model: Sync {
 
     /// The text of tokens, without a line end.
     fn decode(&self, tokens: &[TokenId]) -> String;
+
+    /// Whether a token begins a word of the text it is part of, rather than going on with one.
+    fn begins_word(&self, token: TokenId) -> bool;
 
     /// Reads source sentences, each ending with EOS, and holds one row for each.
     ///
@@ -60,8 +64,9 @@ impl NeuralModel {
     /// # Errors
     /// [`TranslateError`] says which file is at fault; vocabulary and network must belong together.
     pub fn open(folder: &Path, precision: Precision) -> Result<Self, TranslateError> {
-        let engine = Engine::open(folder, precision).map_err(TranslateError::Network)?;
-        let vocab = Vocab::open(folder.join("vocab.model")).map_err(TranslateError::Vocab)?;
+        let vocab = || Vocab::open(folder.join("vocab.model"));
+        let (engine, vocab) = at_once(|| Engine::open(folder, precision), vocab);
+        let (engine, vocab) = (engine.map_err(TranslateError::Network)?, vocab.map_err(TranslateError::Vocab)?);
         Self::new(vocab, engine, &folder.join("config.json"))
     }
 
@@ -75,8 +80,9 @@ impl NeuralModel {
         vocab: &[u8],
         precision: Precision,
     ) -> Result<Self, TranslateError> {
-        let engine = Engine::from_parts(config, weights, precision).map_err(TranslateError::Network)?;
-        let vocab = Vocab::from_bytes(vocab).map_err(TranslateError::Vocab)?;
+        let vocab = || Vocab::from_bytes(vocab);
+        let (engine, vocab) = at_once(|| Engine::from_parts(config, weights, precision), vocab);
+        let (engine, vocab) = (engine.map_err(TranslateError::Network)?, vocab.map_err(TranslateError::Vocab)?);
         Self::new(vocab, engine, Path::new("config.json"))
     }
 
@@ -97,6 +103,15 @@ impl NeuralModel {
     }
 }
 
+/// Does both on a thread of its own: a program is ready sooner.
+fn at_once<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
+    thread::scope(|scope| {
+        let b = scope.spawn(b);
+        let a = a();
+        (a, b.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
 impl Model for NeuralModel {
     type Error = EngineError;
     type Decoder<'a> = Decoder<'a>;
@@ -112,6 +127,10 @@ impl Model for NeuralModel {
 
     fn decode(&self, tokens: &[TokenId]) -> String {
         self.vocab.decode(tokens)
+    }
+
+    fn begins_word(&self, token: TokenId) -> bool {
+        self.vocab.piece(token).is_some_and(|piece| piece.starts_with('\u{2581}'))
     }
 
     fn decoder(&self, sources: &[&[TokenId]]) -> Result<Decoder<'_>, EngineError> {

@@ -6,7 +6,7 @@ use crate::line::{Line, Lines};
 use crate::{Format, Model, TranslateError, Translation, Translator};
 
 /// A window ends early when its lines are this long together, so that memory stays bounded for lines of any length.
-const WINDOW_BYTES: usize = 1 << 23;
+pub(crate) const WINDOW_BYTES: usize = 1 << 23;
 
 /// What became of a line, for whoever watches.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::convert::Infallible;
 use std::num::NonZero;
 
-use umlaut_search::{Candidate, StepDecoder, TokenId};
+use umlaut_search::{Candidate, ForcedDecoder, StepDecoder, TokenId};
 
 use crate::{Model, Options, Special, Translator};
 
@@ -52,6 +52,10 @@ impl Model for Copy {
         text.trim().to_owned()
     }
 
+    fn begins_word(&self, token: TokenId) -> bool {
+        token.0 == u32::from(' ') + 5
+    }
+
     fn decoder(&self, sources: &[&[TokenId]]) -> Result<CopyDecoder<'_>, Infallible> {
         assert!(sources.iter().all(|source| source.len() > 1), "a blank line reached the model");
         assert!(sources.iter().all(|source| source.ends_with(&[SPECIAL.eos])));
@@ -94,5 +98,19 @@ impl StepDecoder for CopyDecoder<'_> {
 
     fn reorder(&mut self, parents: &[usize]) {
         self.rows = parents.iter().map(|&parent| self.rows[parent].clone()).collect();
+    }
+}
+
+impl ForcedDecoder for CopyDecoder<'_> {
+    fn step_to(&mut self, last: &[TokenId], next: &[TokenId], log_probs: &mut Vec<f32>) -> Result<(), Infallible> {
+        const K: usize = 12;
+        let mut candidates = Vec::new();
+        self.step(last, K, &mut candidates)?;
+        let of = |(row, token): (&[Candidate], &TokenId)| {
+            row.iter().find(|candidate| candidate.token == *token).map_or(f32::NEG_INFINITY, |found| found.log_prob)
+        };
+        log_probs.clear();
+        log_probs.extend(candidates.chunks(K).zip(next).map(of));
+        Ok(())
     }
 }

@@ -11,9 +11,9 @@ use crate::{Alternative, Model, NeuralModel, Options, TranslateError, Translatio
 /// Translates lines with one model and one set of options. Threads may share it.
 #[derive(Debug)]
 pub struct Translator<M = NeuralModel> {
-    model: M,
+    pub(crate) model: M,
     options: Options,
-    search: BeamOptions,
+    pub(crate) search: BeamOptions,
 }
 
 impl Translator {
@@ -97,8 +97,8 @@ impl<M: Model> Translator<M> {
 
     fn search(&self, sources: &[&[TokenId]], options: &BeamOptions) -> Result<Vec<Vec<Hypothesis>>, TranslateError> {
         let limits: Vec<usize> = sources.iter().map(|source| self.options.limit(source.len())).collect();
-        let mut decoder = self.model.decoder(sources).map_err(|error| TranslateError::Model(Box::new(error)))?;
-        beam_search(&mut decoder, &limits, options).map_err(|error| TranslateError::Model(Box::new(error)))
+        let mut decoder = self.model.decoder(sources).map_err(TranslateError::model)?;
+        beam_search(&mut decoder, &limits, options).map_err(TranslateError::model)
     }
 
     /// The hypotheses of one source in words.
