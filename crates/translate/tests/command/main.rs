@@ -7,5 +7,7 @@ mod failure;
 mod lines;
 mod model;
 mod program;
+mod scoring;
 mod streams;
 mod text;
+mod throughput;

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use umlaut_translate::{Format, LengthPenalty, Options, Precision};
+use umlaut_translate::{Format, LengthPenalty, Options, Precision, ScoreFormat};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -12,6 +12,7 @@ Examples:
   translate news.en -o news.de
   translate --nbest 4 news.en                # n ||| translation ||| score
   translate --beam 1 --threads 2 < news.en   # faster, a little worse
+  translate --score news.de news.en          # how probable is this translation?
 
 Each input line gives one output line, in the same order; a blank line stays
 blank. Input is UTF-8, one sentence a line, as people write it: no tokenisation,
@@ -19,10 +20,18 @@ no sub-words. What is not UTF-8 is read as U+FFFD and reported. A line of more
 than 512 tokens is translated in pieces. A translation is cut at twice its
 source's tokens and 32 more, or at --max-len.
 
+With --score each line gives `score<TAB>log-probability<TAB>tokens` of the line
+of TARGETS: nats, the end mark counted, and the score as --scores has it. With
+--per-word there follow, each after a tab, the words with a space and their
+log-probability; the last is </s>, the end mark. A blank translation of a blank
+line has 0, another translation of it -inf, and a blank translation of another
+line that of the end mark alone.
+
 Exit status: 0 done; 1 some input could not be handled; 2 could not run.";
 
 /// Translate text, one sentence a line, from English to German unless --model says otherwise.
 #[derive(Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(name = "translate", version, after_help = EXAMPLES, max_term_width = 120)]
 pub(crate) struct Args {
     /// Files to translate, one after the other [default: standard input, as is -]
@@ -57,6 +66,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", help_heading = "Output")]
     nbest: Option<usize>,
 
+    /// Score the lines of TARGETS, one for each line of one FILE, instead of translating
+    #[arg(long, value_name = "TARGETS", conflicts_with_all = ["nbest", "scores", "max_len"], help_heading = "Output")]
+    pub(crate) score: Option<PathBuf>,
+
+    /// Score each word, too
+    #[arg(long, requires = "score", help_heading = "Output")]
+    per_word: bool,
+
     /// Write the score and a tab before each translation; n-best lists have scores without it
     #[arg(long, help_heading = "Output")]
     scores: bool,
@@ -68,6 +85,10 @@ pub(crate) struct Args {
     /// No warnings and no progress on standard error
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+
+    /// Say on standard error at the end what was done, how fast, and in how much memory: a name and a value a line
+    #[arg(long, help_heading = "Speed")]
+    pub(crate) throughput: bool,
 
     /// Threads [default: one for each processor]
     #[arg(long, value_name = "N", help_heading = "Speed")]
@@ -131,5 +152,10 @@ impl Args {
             (None, true) => Format::Scored,
             (None, false) => Format::Text,
         }
+    }
+
+    /// The form of scores.
+    pub(crate) fn score_format(&self) -> ScoreFormat {
+        if self.per_word { ScoreFormat::Words } else { ScoreFormat::Lines }
     }
 }

@@ -4,46 +4,78 @@ mod args;
 mod input;
 mod output;
 mod report;
+mod throughput;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context;
 use clap::Parser;
-use umlaut_translate::{Answer, TranslateError, Translator};
+use umlaut_translate::{Answer, Scored, TranslateError, Translator};
 
 use args::Args;
 use input::Input;
 use output::Output;
 use report::{Report, say};
+use throughput::Throughput;
 
 fn main() -> ExitCode {
+    let began = Instant::now();
     let args = Args::parse();
-    match run(&args) {
+    match run(&args, began) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => fail(&error),
     }
 }
 
+/// What there is to do.
+enum Work {
+    Translate(Vec<Input>),
+    Score { sources: Input, targets: Input },
+}
+
 /// Whether all input could be read.
-fn run(args: &Args) -> anyhow::Result<bool> {
-    let inputs = Input::open_all(&args.inputs)?;
-    let options = args.options(inputs.iter().any(|input| input.is_terminal));
+fn run(args: &Args, began: Instant) -> anyhow::Result<bool> {
+    let (work, is_interactive) = open(args)?;
+    let options = args.options(is_interactive);
     let translator = match &args.model {
         Some(folder) => Translator::open(folder, options).with_context(|| folder.display().to_string())?,
         None => Translator::builtin(options)?,
     };
+    let start_up = began.elapsed();
     let mut output = Output::create(args.output.as_deref())?;
     let mut report = Report::new(args.quiet, args.output.is_none() && io::stdout().is_terminal());
-    if let Err(error) = translate_all(&translator, inputs, args, &mut output, &mut report) {
+    let done = match work {
+        Work::Translate(inputs) => translate_all(&translator, inputs, args, &mut output, &mut report),
+        Work::Score { sources, targets } => score(&translator, sources, targets, args, &mut output, &mut report),
+    };
+    if let Err(error) = done {
         if let Some(part) = output.abandon() {
             say(&format!("translate: unfinished work is in {}\n", part.display()));
         }
         return Err(error);
     }
     output.finish()?;
-    Ok(report.finish())
+    let (counts, elapsed) = report.progress();
+    let is_whole = report.finish();
+    if args.throughput {
+        say(&Throughput { counts, start_up, elapsed, options: translator.options() }.to_string());
+    }
+    Ok(is_whole)
+}
+
+/// Opens all files, and says whether somebody types.
+fn open(args: &Args) -> anyhow::Result<(Work, bool)> {
+    if let Some(targets) = &args.score {
+        let [sources, targets] = Input::open_pair(&args.inputs, targets)?;
+        let is_interactive = sources.is_terminal || targets.is_terminal;
+        return Ok((Work::Score { sources, targets }, is_interactive));
+    }
+    let inputs = Input::open_all(&args.inputs)?;
+    let is_interactive = inputs.iter().any(|input| input.is_terminal);
+    Ok((Work::Translate(inputs), is_interactive))
 }
 
 fn translate_all(
@@ -53,12 +85,26 @@ fn translate_all(
     output: &mut Output,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    for Input { name, reader, .. } in inputs {
-        let watch = |answer: Answer<'_>| report.answer(name.as_deref(), &answer);
-        let translated = translator.translate_stream(reader, &mut *output, args.format(), watch);
-        translated.with_context(|| name.clone().unwrap_or_else(|| "standard input".to_owned()))?;
+    for input in inputs {
+        let title = input.title();
+        let watch = |answer: Answer<'_>| report.answer(input.name.as_deref(), &answer);
+        translator.translate_stream(input.reader, &mut *output, args.format(), watch).context(title)?;
     }
     Ok(())
+}
+
+fn score(
+    translator: &Translator,
+    sources: Input,
+    targets: Input,
+    args: &Args,
+    output: &mut Output,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let title = format!("{} with {}", sources.title(), targets.title());
+    let (names, max_len) = ([sources.name.as_deref(), targets.name.as_deref()], translator.options().max_src_len);
+    let watch = |scored: Scored<'_>| report.scored(names, &scored, max_len);
+    translator.score_stream(sources.reader, targets.reader, output, args.score_format(), watch).context(title)
 }
 
 /// Says what went wrong in one line. Nobody reading any more is nothing wrong.

@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use umlaut_translate::Answer;
+use umlaut_translate::{Answer, Scored};
+
+use crate::throughput::Counts;
 
 /// Lines named for each kind of warning; the others are counted.
 const LINES_NAMED: u64 = 10;
@@ -16,10 +18,11 @@ enum Warning {
     InPieces,
     Cut,
     Blank,
+    Whole,
 }
 
 impl Warning {
-    const ALL: [Self; 4] = [Self::NotUtf8, Self::InPieces, Self::Cut, Self::Blank];
+    const ALL: [Self; 5] = [Self::NotUtf8, Self::InPieces, Self::Cut, Self::Blank, Self::Whole];
 
     fn text(self) -> &'static str {
         match self {
@@ -27,6 +30,7 @@ impl Warning {
             Self::InPieces => "too long for one sentence; translated in pieces",
             Self::Cut => "the translation reached its length limit and was cut",
             Self::Blank => "the model found no translation; the line is blank",
+            Self::Whole => "too long for one sentence; scored whole, which means little",
         }
     }
 
@@ -37,6 +41,7 @@ impl Warning {
             Self::InPieces => answer.translation.pieces > 1,
             Self::Cut => best.is_some_and(|best| best.is_cut),
             Self::Blank => best.is_some_and(|best| best.text.is_empty()),
+            Self::Whole => false,
         }
     }
 }
@@ -48,8 +53,7 @@ pub(crate) struct Report {
     shows_progress: bool,
     started: Instant,
     shown: Instant,
-    lines: u64,
-    tokens: usize,
+    counts: Counts,
     /// How often each of [`Warning::ALL`] applied.
     warnings: [u64; Warning::ALL.len()],
 }
@@ -59,26 +63,36 @@ impl Report {
         let shows_progress = !is_quiet && !output_is_terminal && io::stderr().is_terminal();
         let now = Instant::now();
         let warnings = [0; Warning::ALL.len()];
-        Self { is_quiet, shows_progress, started: now, shown: now, lines: 0, tokens: 0, warnings }
+        Self { is_quiet, shows_progress, started: now, shown: now, counts: Counts::default(), warnings }
     }
 
     /// Takes note of an answer; `name` is that of its file.
     pub(crate) fn answer(&mut self, name: Option<&str>, answer: &Answer<'_>) {
-        self.lines += 1;
-        self.tokens += answer.translation.best().map_or(0, |best| best.tokens);
-        for (kind, warning) in Warning::ALL.into_iter().enumerate() {
-            if warning.applies(answer) {
-                self.warnings[kind] += 1;
-                if self.warnings[kind] <= LINES_NAMED {
-                    let file = name.map(|name| format!("{name}, ")).unwrap_or_default();
-                    self.warn(&format!("{file}line {}: {}", answer.line, warning.text()));
-                }
+        self.counts.add_translation(answer.translation);
+        for warning in Warning::ALL.into_iter().filter(|warning| warning.applies(answer)) {
+            self.note(warning, name, answer.line);
+        }
+        self.show_progress();
+    }
+
+    /// Takes note of a score; the names are those of the files of sources and targets. Sides of more than `max_len`
+    /// tokens are worth a warning.
+    pub(crate) fn scored(&mut self, names: [Option<&str>; 2], scored: &Scored<'_>, max_len: usize) {
+        self.counts.add_score(scored.score);
+        for (name, is_utf8) in names.into_iter().zip([scored.src_is_utf8, scored.tgt_is_utf8]) {
+            if !is_utf8 {
+                self.note(Warning::NotUtf8, name, scored.line);
             }
         }
-        if self.shows_progress && self.shown.elapsed() >= PROGRESS_INTERVAL {
-            self.shown = Instant::now();
-            say(&format!("\r{}", self.throughput()));
+        if scored.score.src_tokens.max(scored.score.log_probs.len()) > max_len + 1 {
+            self.note(Warning::Whole, names[0], scored.line);
         }
+        self.show_progress();
+    }
+
+    /// What has been done so far, and in which time.
+    pub(crate) fn progress(&self) -> (Counts, Duration) {
+        (self.counts, self.started.elapsed())
     }
 
     /// Closes with what was not named, and says whether all input could be read.
@@ -89,9 +103,17 @@ impl Report {
             }
         }
         if self.shows_progress {
-            say(&format!("\r{}\n", self.throughput()));
+            say(&format!("\r{}\n", self.progress_line()));
         }
         self.warnings[Warning::NotUtf8 as usize] == 0
+    }
+
+    fn note(&mut self, warning: Warning, name: Option<&str>, line: u64) {
+        self.warnings[warning as usize] += 1;
+        if self.warnings[warning as usize] <= LINES_NAMED {
+            let file = name.map(|name| format!("{name}, ")).unwrap_or_default();
+            self.warn(&format!("{file}line {line}: {}", warning.text()));
+        }
     }
 
     fn warn(&self, text: &str) {
@@ -102,14 +124,21 @@ impl Report {
         }
     }
 
-    fn throughput(&self) -> String {
+    fn show_progress(&mut self) {
+        if self.shows_progress && self.shown.elapsed() >= PROGRESS_INTERVAL {
+            self.shown = Instant::now();
+            say(&format!("\r{}", self.progress_line()));
+        }
+    }
+
+    fn progress_line(&self) -> String {
         let elapsed_seconds = self.started.elapsed().as_secs_f64();
-        let per_second = |count: f64| count / elapsed_seconds.max(1e-9);
+        let per_second = |count: u64| count as f64 / elapsed_seconds.max(1e-9);
+        let Counts { lines, tgt_tokens, .. } = self.counts;
         format!(
-            "{} lines in {elapsed_seconds:.1} s: {:.1} lines/s, {:.0} tokens/s",
-            self.lines,
-            per_second(self.lines as f64),
-            per_second(self.tokens as f64)
+            "{lines} lines in {elapsed_seconds:.1} s: {:.1} lines/s, {:.0} tokens/s",
+            per_second(lines),
+            per_second(tgt_tokens)
         )
     }
 }
