@@ -207,13 +207,14 @@ fn the_best_tokens_are_those_of_a_sorted_softmax() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "long where instructions are interpreted")]
 fn a_given_class_has_the_log_probability_that_a_search_gives_it_to_the_bit() {
     for (vocab, k) in [(1, 1), (64, 64), (65, 3), (1000, 8), (1000, 1000)] {
         for precision in [Precision::F32, Precision::Int8] {
             let matrix = packed(precision, vocab, 33);
             let mut x = Activations::new(precision);
             x.set(&numbers(7 * 33, 13), 33);
-            for isa in ISAS {
+            for isa in ISAS.iter().copied() {
                 let (mut top, mut given) = (TopK::default(), GivenClass::default());
                 with_isa_at_most(isa, || top.find(&x, &matrix, k));
                 for rank in 0..k {
