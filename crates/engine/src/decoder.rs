@@ -1,12 +1,13 @@
 //! One step of the decoder for all live rows.
 
-use umlaut_kernels::inference::{GivenClass, SlotCache, TopK, Write};
+use umlaut_kernels::inference::{SlotCache, Write};
 use umlaut_search::{Candidate, ForcedDecoder, StepDecoder, TokenId};
 
 use crate::EngineError;
 use crate::encoder::{Memory, encode};
 use crate::engine::Engine;
 use crate::layer::{CrossAttention, SelfAttention, Workspace};
+use crate::output::{Output, beams};
 use crate::paths::Paths;
 use crate::position::Positions;
 
@@ -24,13 +25,12 @@ pub struct Decoder<'a> {
     /// One for each layer.
     caches: Vec<SlotCache>,
     workspace: Workspace,
-    top_k: TopK,
-    given: GivenClass,
+    output: Output,
 }
 
 impl<'a> Decoder<'a> {
-    /// Encodes `sources` and makes a row for each.
-    pub(crate) fn new(engine: &'a Engine, sources: &[&[TokenId]]) -> Result<Self, EngineError> {
+    /// Encodes `sources` and makes a row for each; `output` comes after the last layer.
+    pub(crate) fn new(engine: &'a Engine, sources: &[&[TokenId]], output: Output) -> Result<Self, EngineError> {
         if let Some(index) = sources.iter().position(|source| source.is_empty()) {
             return Err(EngineError::EmptySource { index });
         }
@@ -45,8 +45,7 @@ impl<'a> Decoder<'a> {
             paths: Paths::new(sources.len()),
             caches: vec![SlotCache::new(engine.precision(), engine.config().heads()); engine.config().decoder_layers],
             workspace: Workspace::new(engine.precision()),
-            top_k: TopK::default(),
-            given: GivenClass::default(),
+            output,
         })
     }
 
@@ -94,11 +93,9 @@ impl<'a> Decoder<'a> {
         layer.norm.enter(x, operand);
         layer.query.apply(operand, Write::Assign, projected);
         attended.resize(x.len(), 0.0);
-        let mut first = 0;
-        for beam in self.sentences.chunk_by(|a, b| a == b) {
-            let range = first * d_model..(first + beam.len()) * d_model;
-            self.memory[beam[0]][index].attend(&projected[range.clone()], d_model, &mut attended[range]);
-            first += beam.len();
+        for (sentence, rows) in beams(&self.sentences) {
+            let range = rows.start * d_model..rows.end * d_model;
+            self.memory[sentence][index].attend(&projected[range.clone()], d_model, &mut attended[range]);
         }
         operand.set(attended, d_model);
         layer.output.apply(operand, Write::Add, x);
@@ -119,12 +116,7 @@ impl StepDecoder for Decoder<'_> {
             return Ok(());
         }
         self.advance(last);
-        self.top_k.find(&self.workspace.operand, self.engine.embeddings().output(), k);
-        for row in 0..last.len() {
-            let best = self.top_k.row(row).map(|(class, log_prob)| Candidate { token: TokenId(class), log_prob });
-            candidates.extend(best);
-            candidates.resize((row + 1) * k, Candidate { token: TokenId(0), log_prob: f32::NEG_INFINITY });
-        }
+        self.output.best(self.engine, &self.workspace.operand, &self.sentences, k, candidates);
         Ok(())
     }
 
@@ -148,9 +140,7 @@ impl ForcedDecoder for Decoder<'_> {
             return Ok(());
         }
         self.advance(last);
-        let classes: Vec<u32> = next.iter().map(|token| token.0).collect();
-        self.given.find(&self.workspace.operand, self.engine.embeddings().output(), &classes);
-        log_probs.extend(self.given.log_probs());
+        self.output.given(self.engine, &self.workspace.operand, &self.sentences, next, log_probs);
         Ok(())
     }
 }

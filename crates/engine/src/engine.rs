@@ -11,6 +11,7 @@ use crate::config::{Config, EmbeddingKind};
 use crate::decoder::Decoder;
 use crate::layer::{DecoderLayer, EncoderLayer, LayerReader};
 use crate::linear::read_table;
+use crate::output::Output;
 use crate::position::Positions;
 use crate::weights::WeightFile;
 use crate::{CONFIG_FILE, EngineError, WEIGHTS_FILE};
@@ -109,7 +110,22 @@ impl Engine {
     /// # Errors
     /// [`EngineError::EmptySource`] and [`EngineError::Token`].
     pub fn decoder(&self, sources: &[&[TokenId]]) -> Result<Decoder<'_>, EngineError> {
-        Decoder::new(self, sources)
+        Decoder::new(self, sources, Output::whole(self))
+    }
+
+    /// The same, except that the translation of each of `sources` may consist of the tokens of its list in `lists` alone.
+    ///
+    /// Log-probabilities are normalised over the list: they are those of the whole vocabulary, less the logarithm of what
+    /// the list's tokens have of it together. Nothing about a sentence depends on the others or on their lists.
+    ///
+    /// # Errors
+    /// As [`decoder`](Self::decoder).
+    ///
+    /// # Panics
+    /// If there is not a list for each source.
+    pub fn decoder_within(&self, sources: &[&[TokenId]], lists: &[Vec<TokenId>]) -> Result<Decoder<'_>, EngineError> {
+        assert_eq!(sources.len(), lists.len(), "a list for each source");
+        Decoder::new(self, sources, Output::within(self, lists)?)
     }
 
     /// Refuses tokens outside the vocabulary.

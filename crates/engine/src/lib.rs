@@ -11,6 +11,7 @@ mod engine;
 mod error;
 mod layer;
 mod linear;
+mod output;
 mod paths;
 mod position;
 mod quantise;
@@ -20,6 +21,7 @@ pub use config::{Config, EmbeddingKind, NormPlacement, PositionKind, RopeLayout}
 pub use decoder::Decoder;
 pub use engine::Engine;
 pub use error::EngineError;
+pub use output::TOKENS_AT_A_TIME;
 pub use quantise::quantise_model;
 pub use umlaut_kernels::inference::{Isa, Precision, with_isa_at_most};
 

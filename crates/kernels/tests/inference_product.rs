@@ -182,6 +182,29 @@ fn a_row_of_weights_comes_back() {
 }
 
 #[test]
+fn gathered_outputs_and_rows_compute_what_they_do_among_the_others() {
+    for (d_out, d_in) in SHAPES {
+        for precision in [Precision::F32, Precision::Int8] {
+            let matrix = packed(precision, d_out, d_in);
+            let picks: Vec<u32> = (0..2 * d_out).map(|i| (i * 37 % d_out) as u32).collect();
+            let gathered = matrix.gather(&picks);
+            let mut x = Activations::new(precision);
+            x.set(&numbers(7 * d_in, 3), d_in);
+            let mut some = Activations::new(precision);
+            some.set_rows(&x, 2..5);
+            let (mut whole, mut part) = (vec![0.0; 7 * d_out], vec![0.0; 3 * picks.len()]);
+            product(&x, &matrix, &vec![0.0; d_out], Write::Assign, &mut whole);
+            product(&some, &gathered, &vec![0.0; picks.len()], Write::Assign, &mut part);
+            for (whole, part) in whole.chunks_exact(d_out).skip(2).zip(part.chunks_exact(picks.len())) {
+                let want: Vec<f32> = picks.iter().map(|&pick| whole[pick as usize]).collect();
+                assert_eq!(part, want, "{d_out} of {d_in}, {precision:?}");
+            }
+        }
+    }
+    assert_eq!(packed(Precision::Int8, 5, 9).gather(&[]).d_out(), 0);
+}
+
+#[test]
 fn the_best_tokens_are_those_of_a_sorted_softmax() {
     for (vocab, k) in [(1, 1), (5, 8), (64, 3), (65, 65), (1000, 8)] {
         let (matrix, x) = (packed(Precision::F32, vocab, 33), numbers(7 * 33, 13));

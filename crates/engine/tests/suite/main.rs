@@ -7,3 +7,4 @@ mod forged;
 mod golden;
 mod quantised;
 mod reference;
+mod within;

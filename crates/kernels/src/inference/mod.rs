@@ -7,6 +7,7 @@ mod activations;
 mod attention;
 mod buffer;
 mod exp;
+mod gather;
 mod given_class;
 mod matrix;
 mod norm;
