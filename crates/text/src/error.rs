@@ -75,6 +75,14 @@ pub enum TextError {
         /// Pieces in the vocabulary.
         found: usize,
     },
+    /// A file is not a shortlist, or is damaged.
+    #[error("{} is not a usable shortlist: {reason}", path.display())]
+    NotAShortlist {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: &'static str,
+    },
     /// BPE-dropout was asked of a vocabulary that is not BPE.
     #[error("{name}: BPE-dropout needs a BPE vocabulary without user-defined or unused pieces")]
     NoDropout {
