@@ -20,6 +20,12 @@ pub enum TranslateError {
     /// The network cannot be used.
     #[error("cannot load the model")]
     Network(#[source] EngineError),
+    /// The shortlist cannot be used.
+    #[error("cannot load the shortlist")]
+    Shortlist(#[source] TextError),
+    /// The shortlist is of another vocabulary.
+    #[error("the shortlist was made with another vocabulary than the model's; make it with the model's vocab.model")]
+    ShortlistVocab,
     /// Vocabulary and network disagree about a special token.
     #[error("the id of {piece} is {config} in config.json but {vocab} in vocab.model: they are of different models")]
     SpecialId {

@@ -5,9 +5,9 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
-use umlaut_engine::{Config, Decoder, Engine, EngineError, Precision};
+use umlaut_engine::{Config, Decoder, Engine, EngineError, Precision, TOKENS_AT_A_TIME};
 use umlaut_search::{ForcedDecoder, TokenId};
-use umlaut_text::Vocab;
+use umlaut_text::{Shortlist, Vocab};
 
 use crate::TranslateError;
 
@@ -56,6 +56,7 @@ pub struct Special {
 pub struct NeuralModel {
     vocab: Vocab,
     engine: Engine,
+    shortlist: Option<Shortlist>,
 }
 
 impl NeuralModel {
@@ -86,6 +87,18 @@ impl NeuralModel {
         Self::new(vocab, engine, Path::new("config.json"))
     }
 
+    /// Restricts translations to what `shortlist` gives for their sources, each by itself.
+    ///
+    /// # Errors
+    /// [`TranslateError::ShortlistVocab`] if it was made with another vocabulary.
+    pub fn with_shortlist(self, shortlist: Shortlist) -> Result<Self, TranslateError> {
+        if shortlist.is_of(&self.vocab) {
+            Ok(Self { shortlist: Some(shortlist), ..self })
+        } else {
+            Err(TranslateError::ShortlistVocab)
+        }
+    }
+
     /// Refuses a vocabulary and a network that do not belong together; `config_path` is for the message.
     fn new(vocab: Vocab, engine: Engine, config_path: &Path) -> Result<Self, TranslateError> {
         let &Config { vocab: size, unk_id, bos_id, eos_id, pad_id, .. } = engine.config();
@@ -98,7 +111,7 @@ impl NeuralModel {
         ];
         match ids.into_iter().find(|&(_, config, vocab)| config != vocab.0) {
             Some((piece, config, TokenId(vocab))) => Err(TranslateError::SpecialId { piece, config, vocab }),
-            None => Ok(Self { vocab, engine }),
+            None => Ok(Self { vocab, engine, shortlist: None }),
         }
     }
 }
@@ -134,6 +147,12 @@ impl Model for NeuralModel {
     }
 
     fn decoder(&self, sources: &[&[TokenId]]) -> Result<Decoder<'_>, EngineError> {
-        self.engine.decoder(sources)
+        match &self.shortlist {
+            None => self.engine.decoder(sources),
+            Some(shortlist) => {
+                let list = |source: &&[TokenId]| shortlist.candidates(source, TOKENS_AT_A_TIME);
+                self.engine.decoder_within(sources, &sources.iter().map(list).collect::<Vec<_>>())
+            }
+        }
     }
 }

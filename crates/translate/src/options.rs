@@ -1,6 +1,7 @@
 //! What a caller can choose.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::thread;
 
 use umlaut_engine::Precision;
@@ -20,6 +21,9 @@ pub struct Options {
     /// The greatest number of tokens of a translation, the end mark counted. Each has a limit of its own besides,
     /// twice its source's tokens and 32 more, which only runaway output reaches.
     pub max_len: Option<usize>,
+    /// A file that `umlaut shortlist` made: a translation then consists of tokens that it lists for those of the source
+    /// and of frequent ones: less work. Log-probabilities are normalised over a source's list.
+    pub shortlist: Option<PathBuf>,
     /// Lines of more source tokens are translated in pieces, cut at ends of sentences where there are any.
     pub max_src_len: usize,
     /// The arithmetic of a network that is opened with these options.
@@ -43,6 +47,7 @@ impl Default for Options {
             length_penalty: LengthPenalty::default(),
             n_best: 1,
             max_len: None,
+            shortlist: None,
             max_src_len: 512,
             precision: Precision::F32,
             threads: NonZero::<usize>::MIN,

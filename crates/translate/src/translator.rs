@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use umlaut_search::{BeamOptions, Ended, Hypothesis, TokenId, beam_search};
+use umlaut_text::Shortlist;
 use umlaut_text::batch::plan_lines;
 
 use crate::{Alternative, Model, NeuralModel, Options, TranslateError, Translation, builtin, parallel, split};
@@ -22,7 +23,7 @@ impl Translator {
     /// # Errors
     /// As [`NeuralModel::open`] and [`Translator::new`].
     pub fn open(folder: &Path, options: Options) -> Result<Self, TranslateError> {
-        Self::new(NeuralModel::open(folder, options.precision)?, options)
+        Self::restricted(NeuralModel::open(folder, options.precision)?, options)
     }
 
     /// Takes the model that is built into this library.
@@ -30,7 +31,13 @@ impl Translator {
     /// # Errors
     /// [`TranslateError::NoBuiltinModel`] if it was built without, and those of [`Translator::new`].
     pub fn builtin(options: Options) -> Result<Self, TranslateError> {
-        Self::new(builtin::model(options.precision)?, options)
+        Self::restricted(builtin::model(options.precision)?, options)
+    }
+
+    fn restricted(model: NeuralModel, options: Options) -> Result<Self, TranslateError> {
+        let Some(path) = &options.shortlist else { return Self::new(model, options) };
+        let shortlist = Shortlist::open(path).map_err(TranslateError::Shortlist)?;
+        Self::new(model.with_shortlist(shortlist)?, options)
     }
 }
 

@@ -5,5 +5,6 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod score;
+pub(crate) mod shortlist;
 pub(crate) mod train;
 pub(crate) mod vocab;

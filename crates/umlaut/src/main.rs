@@ -24,6 +24,8 @@ struct Cli {
 enum Command {
     /// Train a joint vocabulary on parallel text
     Vocab(command::vocab::VocabArgs),
+    /// Learn from parallel text which tokens a translation can consist of
+    Shortlist(command::shortlist::ShortlistArgs),
     /// Train a model by a recipe
     Train(command::train::TrainArgs),
     /// Average checkpoints into one model
@@ -41,6 +43,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Vocab(args) => command::vocab::run(&args),
+        Command::Shortlist(args) => command::shortlist::run(&args),
         Command::Train(args) => command::train::run(&args),
         Command::Average(args) => command::average::run(&args),
         Command::Export(args) => command::export::run(&args),

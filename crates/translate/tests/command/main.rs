@@ -8,6 +8,7 @@ mod lines;
 mod model;
 mod program;
 mod scoring;
+mod shortlist;
 mod streams;
 mod text;
 mod throughput;

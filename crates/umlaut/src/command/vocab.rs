@@ -74,7 +74,7 @@ fn recipe(args: &VocabArgs) -> VocabRecipe {
 }
 
 /// Writes a file that appears under its name only when it is whole.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let written = File::create(&part).and_then(|mut file| {

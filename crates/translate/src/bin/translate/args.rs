@@ -98,6 +98,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", default_value = "f32", help_heading = "Speed")]
     precision: Arithmetic,
 
+    /// Compute the words that FILE, made by `umlaut shortlist`, gives for a line alone: less work, but translations can differ
+    #[arg(long, value_name = "FILE", conflicts_with = "score", help_heading = "Speed")]
+    shortlist: Option<PathBuf>,
+
     /// Size of a batch: its sentences times the tokens of the longest; it changes speed and memory, no translation
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Speed")]
     batch_tokens: usize,
@@ -139,6 +143,7 @@ impl Args {
                 Arithmetic::F32 => Precision::F32,
                 Arithmetic::Int8 => Precision::Int8,
             },
+            shortlist: self.shortlist.clone(),
             batch_tokens: self.batch_tokens,
             ..defaults.with_threads(threads)
         };
