@@ -183,7 +183,7 @@ fn a_row_of_weights_comes_back() {
 
 #[test]
 fn gathered_outputs_and_rows_compute_what_they_do_among_the_others() {
-    for (d_out, d_in) in SHAPES {
+    for (d_out, d_in) in SHAPES.iter().copied() {
         for precision in [Precision::F32, Precision::Int8] {
             let matrix = packed(precision, d_out, d_in);
             let picks: Vec<u32> = (0..2 * d_out).map(|i| (i * 37 % d_out) as u32).collect();

@@ -138,3 +138,19 @@ fn what_cannot_be_run_is_said_in_one_line() {
     let error = fail(dir.path(), &["train", "toy"]);
     assert!(error.contains("320") && error.contains("420"), "{error}");
 }
+
+#[test]
+fn a_shortlist_is_the_same_from_any_number_of_threads_and_never_half_written() {
+    let dir = kitchen();
+    let learn = |output: &str, threads: &str| {
+        let args = ["shortlist", "train.en", "train.de", "--vocab", "toy/v.model", "-o", output, "--threads", threads];
+        let said = String::from_utf8(succeed(dir.path(), &args).stderr).unwrap();
+        assert!(said.contains("200 pairs read, 200 kept"), "{said}");
+        fs::read(dir.path().join(output)).unwrap()
+    };
+    assert_eq!(learn("one.list", "1"), learn("three.list", "3"));
+    let args = ["shortlist", "train.en", "valid.de", "--vocab", "toy/v.model", "-o", "none.list"];
+    let refused = fail(dir.path(), &args);
+    assert!(refused.contains("200") && refused.contains('6'), "{refused}");
+    assert!(!dir.path().join("none.list").exists());
+}
