@@ -81,8 +81,9 @@ fn naive(query: &[f32], keys: &[&[f32]], values: &[&[f32]], shape: HeadShape) ->
         };
         let total: f64 = keys.iter().map(|key| score(key)).sum();
         for (key, value) in keys.iter().zip(values) {
+            let weight = score(key) / total;
             for i in range.clone() {
-                out[i] += score(key) / total * f64::from(value[i]);
+                out[i] += weight * f64::from(value[i]);
             }
         }
     }
@@ -100,7 +101,8 @@ const SHAPES: [HeadShape; 4] = [
 fn attention_over_a_sentence_is_its_formula_row_by_row() {
     for shape in SHAPES {
         let (d_model, stride) = (shape.d_model(), 3 * shape.d_model());
-        for len in [1, 5, 16, 17, 40] {
+        let lengths: &[usize] = if cfg!(miri) { &[1, 17] } else { &[1, 5, 16, 17, 40] };
+        for len in lengths.iter().copied() {
             let rows = numbers(len * stride, len as u32);
             let keep = |precision| KeyValues::new(precision, shape, &rows, stride, d_model, 2 * d_model);
             let part = |which: usize| -> Vec<&[f32]> {

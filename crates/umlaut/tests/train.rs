@@ -144,7 +144,7 @@ fn a_shortlist_is_the_same_from_any_number_of_threads_and_never_half_written() {
     let dir = kitchen();
     let learn = |output: &str, threads: &str| {
         let args = ["shortlist", "train.en", "train.de", "--vocab", "toy/v.model", "-o", output, "--threads", threads];
-        let said = String::from_utf8(succeed(dir.path(), &args).stderr).unwrap();
+        let said = String::from_utf8(succeed(dir.path(), &args).stdout).unwrap();
         assert!(said.contains("200 pairs read, 200 kept"), "{said}");
         fs::read(dir.path().join(output)).unwrap()
     };
