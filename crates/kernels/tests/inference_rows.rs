@@ -90,16 +90,20 @@ fn naive(query: &[f32], keys: &[&[f32]], values: &[&[f32]], shape: HeadShape) ->
     out
 }
 
-const SHAPES: [HeadShape; 4] = [
-    HeadShape { n_heads: 1, d_head: 2 },
-    HeadShape { n_heads: 2, d_head: 9 },
-    HeadShape { n_heads: 3, d_head: 64 },
-    HeadShape { n_heads: 1, d_head: 80 },
-];
+const SHAPES: &[HeadShape] = if cfg!(miri) {
+    &[HeadShape { n_heads: 2, d_head: 9 }, HeadShape { n_heads: 1, d_head: 18 }]
+} else {
+    &[
+        HeadShape { n_heads: 1, d_head: 2 },
+        HeadShape { n_heads: 2, d_head: 9 },
+        HeadShape { n_heads: 3, d_head: 64 },
+        HeadShape { n_heads: 1, d_head: 80 },
+    ]
+};
 
 #[test]
 fn attention_over_a_sentence_is_its_formula_row_by_row() {
-    for shape in SHAPES {
+    for shape in SHAPES.iter().copied() {
         let (d_model, stride) = (shape.d_model(), 3 * shape.d_model());
         let lengths: &[usize] = if cfg!(miri) { &[1, 17] } else { &[1, 5, 16, 17, 40] };
         for len in lengths.iter().copied() {
@@ -127,7 +131,7 @@ fn attention_over_a_sentence_is_its_formula_row_by_row() {
 
 #[test]
 fn attention_over_paths_is_its_formula() {
-    for shape in SHAPES {
+    for shape in SHAPES.iter().copied() {
         let d_model = shape.d_model();
         let (keys, values, queries) = (numbers(9 * d_model, 1), numbers(9 * d_model, 2), numbers(2 * d_model, 3));
         let keep = |precision| {

@@ -67,10 +67,9 @@ macro_rules! on_best_isa {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $([$generic_type:ident: $bound:path])? ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:path;) => {
         $(#[$meta])*
         $vis fn $name $(<$generic_type: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
-            use $crate::inference::simd::{Isa, Portable};
             #[cfg(target_arch = "x86_64")]
             {
-                use $crate::inference::simd::{Avx2, Avx512};
+                use $crate::inference::simd::{Avx2, Avx512, Isa};
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")]
                 fn avx512 $(<$generic_type: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
                     // SAFETY: this function is entered only where the processor has these instructions.
@@ -96,7 +95,7 @@ macro_rules! on_best_isa {
                     Isa::Portable => {}
                 }
             }
-            $generic(Portable, $($arg),*)
+            $generic($crate::inference::simd::Portable, $($arg),*)
         }
     };
 }
