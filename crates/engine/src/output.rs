@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use umlaut_kernels::inference::{Activations, GivenClass, Matrix, TopK};
+use umlaut_kernels::inference::{Activations, GivenClass, Matrix, PANEL, TopK};
 use umlaut_search::{Candidate, TokenId};
 
 use crate::EngineError;
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 
 /// Tokens that the output projection computes at a time: a list that is no multiple of it costs as much as the next one
 /// that is.
-pub const TOKENS_AT_A_TIME: usize = 64;
+pub const TOKENS_AT_A_TIME: usize = PANEL;
 
 /// What comes after the last layer.
 pub(crate) struct Output {

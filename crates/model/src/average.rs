@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use safetensors::{Dtype, SafeTensors};
+use safetensors::SafeTensors;
 
 use crate::ModelError;
-use crate::directory::{self, SCALE, WEIGHTS};
+use crate::directory::{self, WEIGHTS, is_scale};
 use crate::parameters::{Array, Arrays};
 
 /// The mean of the models in `dirs`, summed in f64 one model at a time, so that the memory is that of one model plus the
@@ -72,8 +72,7 @@ pub fn count_parameters(dir: &Path) -> Result<usize, ModelError> {
     let (_, metadata) =
         SafeTensors::read_metadata(&bytes).map_err(|error| ModelError::Format { path, reason: error.to_string() })?;
     let tensors = metadata.tensors();
-    let is_code = |name: &str| tensors.get(name).is_some_and(|tensor| tensor.dtype == Dtype::I8);
-    let is_scale = |name: &str| name.strip_suffix(SCALE).is_some_and(is_code);
-    let parameters = tensors.iter().filter(|(name, _)| !is_scale(name));
+    let dtype_of = |name: &str| tensors.get(name).map(|tensor| tensor.dtype);
+    let parameters = tensors.iter().filter(|(name, _)| !is_scale(name, dtype_of));
     Ok(parameters.map(|(_, tensor)| tensor.shape.iter().product::<usize>()).sum())
 }

@@ -19,7 +19,7 @@ pub const CONFIG: &str = "config.json";
 /// Name of the weights.
 pub const WEIGHTS: &str = "model.safetensors";
 /// What the name of a matrix stored as int8 is followed by in the name of its scales.
-pub(crate) const SCALE: &str = "_scale";
+const SCALE: &str = "_scale";
 
 /// How weights are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,9 +95,13 @@ pub fn read_arrays(path: &Path) -> Result<Arrays, ModelError> {
         };
         arrays.insert(name, Array { shape: view.shape().to_vec(), data });
     }
-    let is_code = |name: &str| file.tensor(name).is_ok_and(|view| view.dtype() == Dtype::I8);
-    arrays.retain(|name, _| !name.strip_suffix(SCALE).is_some_and(is_code));
+    arrays.retain(|name, _| !is_scale(name, |matrix| file.tensor(matrix).ok().map(|view| view.dtype())));
     Ok(arrays)
+}
+
+/// Whether a tensor is the scales of a matrix of int8 codes, and so no array of its own.
+pub(crate) fn is_scale(name: &str, dtype_of: impl Fn(&str) -> Option<Dtype>) -> bool {
+    name.strip_suffix(SCALE).is_some_and(|matrix| dtype_of(matrix) == Some(Dtype::I8))
 }
 
 /// The numbers of a matrix of codes `[d_out, d_in]` with scales `[d_out]`.

@@ -1,8 +1,8 @@
 //! Text: from lines to token ids and back, and from token ids to batches.
 //!
 //! A line is [normalised](normalise()), [encoded](Vocab::encode) by a SentencePiece vocabulary, [read in step with its
-//! translation](corpus), and [laid out in batches](batch); what goes with what in a corpus makes a [`Shortlist`]. This room refuses to know tensors: a batch leaves it as flat
-//! rows of ids.
+//! translation](corpus), and [laid out in batches](batch); what goes with what in a corpus makes a [`Shortlist`]. This
+//! room refuses to know tensors: a batch leaves it as flat rows of ids.
 
 pub mod batch;
 pub mod corpus;

@@ -1,10 +1,9 @@
 //! Scoring: how probable the model finds translations that are given, by forced decoding.
 
 use umlaut_search::{TokenId, force_decode};
-use umlaut_text::batch::plan_lines;
 use umlaut_text::normalise;
 
-use crate::{Model, TranslateError, Translator, parallel};
+use crate::{Model, TranslateError, Translator};
 
 /// A side of this many times [`Options::max_src_len`](crate::Options) is no sentence, and memory grows with it.
 const GREATEST_OF_MAX_LEN: usize = 8;
@@ -76,20 +75,14 @@ impl<M: Model> Translator<M> {
     pub fn score_tokens(&self, pairs: &[(&[TokenId], &[TokenId])]) -> Result<Vec<Vec<f32>>, TranslateError> {
         let ended = |tokens: &[TokenId]| [tokens, &[self.search.eos]].concat();
         let lengths: Vec<usize> = pairs.iter().map(|(source, target)| source.len().max(target.len()) + 1).collect();
-        let batches = plan_lines(&lengths, self.options().batch_tokens);
-        let scored = parallel::in_order(self.options().threads, batches.len(), |batch| {
-            let pairs = batches[batch].iter().map(|&pair| (ended(pairs[pair].0), ended(pairs[pair].1)));
+        self.in_batches(&lengths, |batch| {
+            let pairs = batch.iter().map(|&pair| (ended(pairs[pair].0), ended(pairs[pair].1)));
             let (sources, targets): (Vec<_>, Vec<_>) = pairs.unzip();
             let (sources, targets): (Vec<&[TokenId]>, Vec<&[TokenId]>) =
                 (sources.iter().map(Vec::as_slice).collect(), targets.iter().map(Vec::as_slice).collect());
             let mut decoder = self.model.decoder(&sources).map_err(TranslateError::model)?;
             force_decode(&mut decoder, &targets, self.search.bos).map_err(TranslateError::model)
-        })?;
-        let mut log_probs = vec![Vec::new(); pairs.len()];
-        for (pair, scored) in batches.into_iter().flatten().zip(scored.into_iter().flatten()) {
-            log_probs[pair] = scored;
-        }
-        Ok(log_probs)
+        })
     }
 
     /// The words of `target`, which has this `score`, as its white space parts them, and the end mark: their

@@ -84,16 +84,26 @@ impl<M: Model> Translator<M> {
             source.push(self.search.eos);
         }
         let lengths: Vec<usize> = sources.iter().map(Vec::len).collect();
-        let batches = plan_lines(&lengths, self.options.batch_tokens);
-        let translated = parallel::in_order(self.options.threads, batches.len(), |batch| {
-            let batch: Vec<&[TokenId]> = batches[batch].iter().map(|&source| sources[source].as_slice()).collect();
+        self.in_batches(&lengths, |batch| {
+            let batch: Vec<&[TokenId]> = batch.iter().map(|&source| sources[source].as_slice()).collect();
             self.translate_batch(&batch)
-        })?;
-        let mut translations = vec![Translation::default(); sources.len()];
-        for (source, translation) in batches.into_iter().flatten().zip(translated.into_iter().flatten()) {
-            translations[source] = translation;
+        })
+    }
+
+    /// Does `work` for batches of sentences of similar length, on all threads: it is given places in `lengths` and returns
+    /// a result for each. The results are in the order of `lengths`.
+    pub(crate) fn in_batches<T: Clone + Default + Send>(
+        &self,
+        lengths: &[usize],
+        work: impl Fn(&[usize]) -> Result<Vec<T>, TranslateError> + Sync,
+    ) -> Result<Vec<T>, TranslateError> {
+        let batches = plan_lines(lengths, self.options.batch_tokens);
+        let done = parallel::in_order(self.options.threads, batches.len(), |batch| work(&batches[batch]))?;
+        let mut results = vec![T::default(); lengths.len()];
+        for (place, result) in batches.into_iter().flatten().zip(done.into_iter().flatten()) {
+            results[place] = result;
         }
-        Ok(translations)
+        Ok(results)
     }
 
     /// Translates sources, each ending with EOS, in one batch.

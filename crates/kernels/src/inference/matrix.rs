@@ -4,8 +4,8 @@ use super::activations::quantise_rows;
 use super::buffer::Buffer;
 use super::simd::ZERO_POINT;
 
-/// Output columns in a panel.
-pub(crate) const PANEL: usize = 64;
+/// Output columns in a panel: a product computes so many at a time, needed or not.
+pub const PANEL: usize = 64;
 /// Bytes of an input word: one f32, or four consecutive int8 inputs.
 pub(crate) const WORD: usize = 4;
 

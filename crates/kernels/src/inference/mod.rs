@@ -21,7 +21,7 @@ mod top_k;
 pub use activations::Activations;
 pub use attention::{HeadShape, KeyValues};
 pub use given_class::GivenClass;
-pub use matrix::{Matrix, Precision, quantise_weights};
+pub use matrix::{Matrix, PANEL, Precision, quantise_weights};
 pub use norm::{Norm, normalise};
 pub use product::{Write, product};
 pub use rotary::{RotaryTable, rotate};

@@ -15,7 +15,7 @@ use super::Shortlist;
 use crate::{TextError, TokenId};
 
 const TAG: [u8; 8] = *b"UMLSHL01";
-/// Bytes around the numbers.
+/// Bytes before the numbers.
 const HEAD: usize = TAG.len() + 8;
 
 impl Shortlist {

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use rayon::ThreadPoolBuilder;
+use umlaut_model::directory::write_whole;
 use umlaut_text::Vocab;
 use umlaut_text::corpus::{BitextFiles, PairFilter, load_pairs};
 use umlaut_text::shortlist::ShortlistRecipe;
-
-use super::vocab::write_whole;
 
 /// Learn from parallel text which target tokens a source token can become, for `translate --shortlist`
 #[derive(Debug, clap::Args)]

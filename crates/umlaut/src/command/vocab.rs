@@ -1,14 +1,9 @@
 //! `umlaut vocab`: trains a joint vocabulary on files of lines.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
-use std::{
-    fmt::Write as _,
-    fs::{self, File},
-    io::Write as _,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{fmt::Write as _, path::PathBuf, time::Instant};
+use umlaut_model::directory::write_whole;
 use umlaut_text::{
     Vocab,
     vocab::{Normalization, VocabRecipe},
@@ -71,18 +66,6 @@ fn recipe(args: &VocabArgs) -> VocabRecipe {
         control_symbols: args.control_symbols.clone(),
         ..VocabRecipe::default()
     }
-}
-
-/// Writes a file that appears under its name only when it is whole.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let written = File::create(&part).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    });
-    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn hex(bytes: &[u8]) -> String {

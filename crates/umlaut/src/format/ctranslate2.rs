@@ -94,14 +94,3 @@ fn self_attention(stack: Stack, layer: usize) -> String {
 fn encodings(stack: Stack) -> String {
     format!("{}/position_encodings/encodings", stack.name())
 }
-
-/// PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same, from position 0
-/// (arXiv 1706.03762, section 3.5): `[positions, d_model]`.
-fn sinusoids(positions: usize, d_model: usize) -> impl Iterator<Item = f32> {
-    let angle = move |position: usize, i: usize| position as f64 / 10_000_f64.powf((i - i % 2) as f64 / d_model as f64);
-    let number = move |index: usize| {
-        let (position, i) = (index / d_model, index % d_model);
-        if i.is_multiple_of(2) { angle(position, i).sin() } else { angle(position, i).cos() }
-    };
-    (0..positions * d_model).map(move |index| number(index) as f32)
-}

@@ -24,10 +24,13 @@ impl<const VNNI: bool> Avx2<VNNI> {
     }
 }
 
-/// The sums of eight lanes, in the order of AVX-512's second step.
+/// The sum of eight lanes: halves are added to each other until one number is left.
+///
+/// # Safety
+/// The processor has AVX.
 #[inline(always)]
-fn sum_of_half<const VNNI: bool>(_proof: Avx2<VNNI>, a: __m256) -> f32 {
-    // SAFETY: the proof is of the instructions.
+pub(super) unsafe fn sum_of_eight(a: __m256) -> f32 {
+    // SAFETY: the caller's promise.
     unsafe {
         let four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
         let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -161,8 +164,8 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
 
     #[inline(always)]
     fn sum(self, [low, high]: [__m256; 2]) -> f32 {
-        // SAFETY: the type proves the instruction.
-        sum_of_half(self, unsafe { _mm256_add_ps(low, high) })
+        // SAFETY: the type proves the instructions.
+        unsafe { sum_of_eight(_mm256_add_ps(low, high)) }
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::Simd;
+use super::avx2::sum_of_eight;
 
 /// Proof that the processor has AVX-512 F, BW, DQ, VL and VNNI.
 #[derive(Clone, Copy)]
@@ -134,12 +135,7 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn sum(self, a: __m512) -> f32 {
         // SAFETY: the type proves the instructions.
-        unsafe {
-            let eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps::<1>(a));
-            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
-            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
-        }
+        unsafe { sum_of_eight(_mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps::<1>(a))) }
     }
 
     #[inline(always)]

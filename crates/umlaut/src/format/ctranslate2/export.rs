@@ -7,11 +7,12 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use umlaut_model::directory::{CONFIG, write_whole};
 use umlaut_model::parameters::{Array, Arrays};
+use umlaut_model::position::sinusoids;
 use umlaut_model::{Embeddings, NormPlacement, Positions, RopeLayout, TransformerConfig};
 use umlaut_text::Vocab;
 
 use super::binary::{self, Aliases, Variable, Variables};
-use super::{Group, MODEL, SHARED_VOCABULARY, Settings, Stack, TABLES, encodings, groups, self_attention, sinusoids};
+use super::{Group, MODEL, SHARED_VOCABULARY, Settings, Stack, TABLES, encodings, groups, self_attention};
 use crate::format::{Model, VOCAB, inventory, vocabulary};
 
 /// Rows of a sinusoidal table: CTranslate2 computes no others, so sentences of more tokens fail there.
@@ -109,7 +110,7 @@ fn attributes(stack: Stack, config: &TransformerConfig) -> Result<Variables<'sta
 
 fn add_positions(config: &TransformerConfig, variables: &mut Variables<'_>, aliases: &mut Aliases) {
     if config.positions == Positions::Sinusoidal {
-        let table = Variable::floats(&[POSITIONS, config.d_model], sinusoids(POSITIONS, config.d_model));
+        let table = Variable::floats(&[POSITIONS, config.d_model], sinusoids(0, POSITIONS, config.d_model));
         variables.insert(encodings(Stack::Decoder), table);
         aliases.insert(encodings(Stack::Encoder), encodings(Stack::Decoder));
     }

@@ -5,12 +5,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use umlaut_model::directory::CONFIG;
 use umlaut_model::parameters::{Array, Arrays};
+use umlaut_model::position::sinusoids;
 use umlaut_model::{Embeddings, NormPlacement, Positions, RopeLayout, TransformerConfig};
 use umlaut_text::Vocab;
 
 use super::binary;
 use super::source::Source;
-use super::{Group, MODEL, SHARED_VOCABULARY, Settings, Stack, TABLES, encodings, groups, self_attention, sinusoids};
+use super::{Group, MODEL, SHARED_VOCABULARY, Settings, Stack, TABLES, encodings, groups, self_attention};
 use crate::format::{Model, base_config, inventory, rotary, vocabulary};
 
 /// How far a table of positions may lie from the sinusoids: what other toolkits' arithmetic and f16 make of them. Other
@@ -189,7 +190,7 @@ impl Source<'_> {
         let &[positions, width] = table.shape() else { bail!("`{name}` is {:?}, no table", table.shape()) };
         ensure!(width == d_model && positions > 1, "`{name}` is [{positions}, {width}], d_model is {d_model}");
         let numbers = table.numbers();
-        let is_ours = numbers.iter().zip(sinusoids(positions, d_model)).all(|(a, b)| (a - b).abs() < TOLERANCE);
+        let is_ours = numbers.iter().zip(sinusoids(0, positions, d_model)).all(|(a, b)| (a - b).abs() < TOLERANCE);
         ensure!(
             is_ours,
             "`{name}` is learned, laid out in halves or begins elsewhere than at 0: its positions are not ours"
