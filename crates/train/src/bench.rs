@@ -5,15 +5,18 @@ use std::time::Instant;
 use burn::tensor::backend::AutodiffBackend;
 use umlaut_model::{FusedOps, TransformerConfig};
 use umlaut_text::batch::Batch;
-use umlaut_text::rng::SplitMix64;
+use umlaut_text::rng::{SplitMix64, mix};
 
 use crate::TrainError;
 use crate::optimizer::{Adam, AdamConfig};
-use crate::update::{differentiate, norm};
+use crate::replicas::Replicas;
+use crate::update::norm;
 
 /// What is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchShape {
+    /// Batches an update.
+    pub accumulate: usize,
     /// Sentences a batch.
     pub batch: usize,
     /// Tokens of each source and of each target.
@@ -37,11 +40,13 @@ where
 {
     let mut model = config.init::<B>(1, device)?;
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-9, clip_norm: 0.0 });
+    let replicas = Replicas::new(shape.accumulate);
     let batch = random_batch(config, shape);
     let mut seconds = Vec::new();
     for update in 0..=shape.steps as u64 {
+        let parts: Vec<_> = (0..shape.accumulate as u64).map(|part| (batch.clone(), mix(&[update, part]))).collect();
         let start = Instant::now();
-        let (sums, gradients) = differentiate(&model, &batch, 0.1, update);
+        let (sums, gradients) = replicas.differentiate(&model, &parts, 0.1);
         let norm = norm::<B>(&gradients, sums.tokens);
         model = adam.update(model, gradients, update + 1, 3e-4, (sums.tokens, norm));
         seconds.push(start.elapsed().as_secs_f64());

@@ -10,6 +10,7 @@ pub mod log;
 pub mod optimizer;
 pub mod page;
 pub mod recipe;
+pub mod replicas;
 pub mod schedule;
 pub mod trainer;
 pub mod update;

@@ -15,7 +15,8 @@ use crate::data::{TrainingData, ValidationBatch, validation_batches};
 use crate::log::{Event, RunLog};
 use crate::optimizer::Adam;
 use crate::recipe;
-use crate::update::{Gradients, Sums, add_gradients, differentiate, norm};
+use crate::replicas::Replicas;
+use crate::update::{Sums, norm};
 use crate::validation::validate;
 use crate::{Recipe, TrainError, page};
 
@@ -59,6 +60,7 @@ pub struct Trainer<B: AutodiffBackend> {
     /// Always there, but while Adam has it: a second owner would make every update copy all parameters.
     model: Option<Transformer<B>>,
     adam: Adam<B>,
+    replicas: Replicas,
     data: TrainingData,
     validation: Vec<ValidationBatch>,
     state: State,
@@ -143,7 +145,8 @@ where
         checkpoint::remove_parts(&run)?;
         umlaut_model::directory::write_whole(&run.join(recipe::FILE), recipe.to_toml().as_bytes())?;
         let log = RunLog::open(&run, state.update)?;
-        Ok(Self { recipe, run, model: Some(model), adam, data, validation, state, log, _lock: lock })
+        let replicas = Replicas::new(recipe.batch.accumulate);
+        Ok(Self { recipe, run, model: Some(model), adam, replicas, data, validation, state, log, _lock: lock })
     }
 
     /// Where the run stands.
@@ -190,18 +193,16 @@ where
     /// Makes one update, or skips it where loss or gradient are not finite. Says which.
     fn update(&mut self, window: &mut Window) -> Result<bool, TrainError> {
         let update = self.state.update + 1;
-        let (mut sums, mut gradients): (Sums, Option<Gradients<B>>) = (Sums::default(), None);
+        let mut parts = Vec::new();
         for part in 0..self.recipe.batch.accumulate as u64 {
             let batch = self.data.next_batch(update)?;
             let position = self.data.position();
             // Skipped updates see new data and new dropout: the seed is the batch's own.
             let seed = mix(&[self.recipe.seed, position.stage as u64, position.epoch, position.batch as u64, part]);
-            let (batch_sums, batch_gradients) = differentiate(self.model(), &batch, self.recipe.label_smoothing, seed);
-            sums.add(batch_sums);
-            gradients = Some(add_gradients::<B>(gradients, batch_gradients));
+            parts.push((batch, seed));
         }
+        let (sums, gradients) = self.replicas.differentiate(self.model(), &parts, self.recipe.label_smoothing);
         self.state.position = self.data.position();
-        let gradients = gradients.unwrap_or_default();
         let norm = norm::<B>(&gradients, sums.tokens);
         if !(sums.smoothed.is_finite() && norm.is_finite()) {
             self.state.skipped += 1;

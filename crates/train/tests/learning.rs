@@ -9,6 +9,7 @@ use umlaut_model::{Embeddings, NormPlacement, Positions, RopeLayout, Transformer
 use umlaut_text::batch::Batch;
 use umlaut_text::rng::SplitMix64;
 use umlaut_train::optimizer::{Adam, AdamConfig};
+use umlaut_train::replicas::Replicas;
 use umlaut_train::update::{Sums, add_gradients, differentiate, evaluate, norm};
 
 type B = Autodiff<Flex>;
@@ -135,4 +136,24 @@ fn accumulated_batches_are_one_large_batch() {
         let largest = (a - b).abs().max().into_scalar();
         assert!(largest < 1e-4, "{largest}");
     }
+}
+
+#[test]
+fn parts_side_by_side_are_parts_one_after_another() {
+    let config = TransformerConfig { dropout: 0.3, ..config(NormPlacement::Post, Positions::Rope) };
+    let model = config.init::<B>(3, &FlexDevice).unwrap();
+    let mut random = SplitMix64::new(2);
+    let parts: Vec<_> = (0..3).map(|seed| (numbers(40, &mut random, |_| ()), seed)).collect();
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (sums, gradients) = pool.install(|| Replicas::new(parts.len()).differentiate(&model, &parts, 0.1));
+        let bits: Vec<Vec<u32>> = gradients
+            .into_iter()
+            .map(|gradient| gradient.into_data().iter::<f32>().map(f32::to_bits).collect())
+            .collect();
+        (sums, bits)
+    };
+    let one_after_another = with(1);
+    assert_eq!(one_after_another, with(2));
+    assert_eq!(one_after_another, with(3));
 }

@@ -82,10 +82,11 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 
 fn bench(recipe: &Recipe, steps: usize) -> Result<()> {
     const LEN: usize = 27;
-    let shape = BenchShape { batch: (recipe.batch.max_tokens as f64 / LEN as f64).round() as usize, len: LEN, steps };
+    let batch = (recipe.batch.max_tokens as f64 / LEN as f64).round() as usize;
+    let shape = BenchShape { accumulate: recipe.batch.accumulate, batch, len: LEN, steps };
     let mut seconds = update_seconds::<Cpu>(&recipe.model, shape, &FlexDevice)?;
     seconds.sort_by(f64::total_cmp);
-    let tokens = (shape.batch * shape.len) as f64;
+    let tokens = (shape.accumulate * shape.batch * shape.len) as f64;
     println!(
         "{} target tokens an update: {:.0} tokens/s at best, {:.0} at the median of {} updates",
         tokens,
