@@ -11,7 +11,10 @@ use std::{
 use tempfile::TempDir;
 use umlaut_text::{
     TextError, Vocab,
-    corpus::{BitextFiles, BitextReader, EmptySide, FilterReport, LineReader, PairFilter, load_pairs},
+    corpus::{
+        Augment, Augmenter, BitextFiles, BitextReader, EmptySide, FilterReport, LineReader, PairFilter, Sentences,
+        load_augmented, load_pairs,
+    },
     vocab::VocabRecipe,
 };
 
@@ -181,6 +184,21 @@ fn loaded_ids_are_those_of_each_line_in_the_order_of_the_files() {
 }
 
 #[test]
+fn made_pairs_follow_theirs_and_count_as_made() {
+    let folder = Folder::new();
+    let files = folder.bitext("The cat.\nA dog.\n", "Die Katze.\nEin Hund.\n");
+    let shares = Augment { lower: 1.0, joined: 1.0, ..Augment::default() };
+    let filter = PairFilter { max_tokens: Some(TOY.encode("The cat. A dog.").len() - 1), ..PairFilter::default() };
+    let (corpus, report) = load_augmented(&[files], None, &filter, Augmenter::new(shares, 1), &TOY).unwrap();
+    let sides = |sentences: &Sentences| -> Vec<String> {
+        (0..sentences.len()).map(|pair| TOY.decode(&sentences.get(pair))).collect()
+    };
+    assert_eq!(sides(&corpus.src), ["The cat.", "the cat.", "A dog.", "a dog."]);
+    assert_eq!(sides(&corpus.tgt), ["Die Katze.", "Die Katze.", "Ein Hund.", "Ein Hund."]);
+    assert_eq!(report.to_string(), "2 pairs read, 3 made of them, 4 kept, 1 too long");
+}
+
+#[test]
 fn dropped_pairs_are_counted_by_reason() {
     let folder = Folder::new();
     let long = "cat ".repeat(100);
@@ -189,7 +207,7 @@ fn dropped_pairs_are_counted_by_reason() {
     let filter = PairFilter { max_tokens: Some(60), max_length_ratio: Some(4.0), ..PairFilter::default() };
     let files = folder.bitext(&src, &tgt);
     let (corpus, report) = load_pairs(std::slice::from_ref(&files), None, &filter, &TOY).unwrap();
-    let expected = FilterReport { read: 6, kept: 2, not_selected: 0, empty: 2, too_long: 1, ratio: 1 };
+    let expected = FilterReport { read: 6, made: 0, kept: 2, not_selected: 0, empty: 2, too_long: 1, ratio: 1 };
     assert_eq!(report, expected);
     assert_eq!(corpus.len(), 2);
     let words = "6 pairs read, 2 kept, 2 with a blank side, 1 too long, 1 of too different lengths";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use umlaut_text::batch::{Batch, pad, plan_batches, plan_lines};
-use umlaut_text::corpus::{BitextFiles, EmptySide, PairCorpus, PairFilter, load_pairs};
+use umlaut_text::corpus::{Augmenter, BitextFiles, EmptySide, PairCorpus, PairFilter, load_augmented, load_pairs};
 use umlaut_text::rng::mix;
 use umlaut_text::{TokenId, Vocab};
 
@@ -86,7 +86,8 @@ impl TrainingData {
         let filter = self.recipe.data.filter;
         let filter =
             PairFilter { max_tokens: Some(filter.max_tokens.map_or(longest, |max| max.min(longest))), ..filter };
-        let (corpus, report) = load_pairs(&files, stage.corpora.as_ref(), &filter, &self.vocab)?;
+        let augmenter = Augmenter::new(stage.augment, mix(&[self.recipe.seed, self.position.stage as u64]));
+        let (corpus, report) = load_augmented(&files, stage.corpora.as_ref(), &filter, augmenter, &self.vocab)?;
         eprintln!("stage {}: {report}", self.position.stage);
         if corpus.is_empty() {
             let path = files.first().map_or_else(PathBuf::new, |files| files.src.clone());

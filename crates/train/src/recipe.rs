@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use umlaut_model::TransformerConfig;
-use umlaut_text::corpus::{BitextFiles, PairFilter};
+use umlaut_text::corpus::{Augment, BitextFiles, PairFilter};
 
 use crate::TrainError;
 use crate::optimizer::AdamConfig;
@@ -69,6 +69,13 @@ pub struct Stage {
     /// Names of the corpora to keep, from the files' names; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpora: Option<BTreeSet<String>>,
+    /// Shares of its pairs that are seen once more in another shape.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub augment: Augment,
+}
+
+fn is_none(augment: &Augment) -> bool {
+    *augment == Augment::default()
 }
 
 /// How much goes into one update.
@@ -153,6 +160,9 @@ impl Recipe {
         let mut starts = self.data.stages.iter().map(|stage| stage.from_update);
         if starts.next() != Some(0) || !self.data.stages.is_sorted_by(|a, b| a.from_update < b.from_update) {
             return Err("data.stages begin at update 0 and follow each other".into());
+        }
+        if !self.data.stages.iter().all(|stage| stage.augment.is_valid()) {
+            return Err("the shares of data.stages.augment lie in [0, 1]".into());
         }
         Ok(())
     }

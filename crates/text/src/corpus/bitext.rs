@@ -1,6 +1,6 @@
 //! Files read in step: a source, its translation, and perhaps the name of the corpus each pair came from.
 
-use super::{FilterReport, LineReader, PairCorpus, PairFilter, filter::Dropped};
+use super::{Augment, Augmenter, FilterReport, LineReader, PairCorpus, PairFilter, filter::Dropped};
 use crate::{TextError, TokenId, Vocab};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,20 @@ pub fn load_pairs(
     filter: &PairFilter,
     vocab: &Vocab,
 ) -> Result<(PairCorpus, FilterReport), TextError> {
+    load_augmented(files, selected, filter, Augmenter::new(Augment::default(), 0), vocab)
+}
+
+/// [`load_pairs`], each pair followed by those that `augmenter` makes of it.
+///
+/// # Errors
+/// As [`load_pairs`].
+pub fn load_augmented(
+    files: &[BitextFiles],
+    selected: Option<&BTreeSet<String>>,
+    filter: &PairFilter,
+    mut augmenter: Augmenter,
+    vocab: &Vocab,
+) -> Result<(PairCorpus, FilterReport), TextError> {
     let mut corpus = PairCorpus::new(vocab.len());
     let mut report = FilterReport::default();
     for files in files {
@@ -105,8 +119,9 @@ pub fn load_pairs(
             return Err(TextError::NoNames { path: files.src.clone() });
         }
         let mut reader = BitextReader::open(files)?;
+        augmenter.begin_file();
         loop {
-            let chunk = read_chunk(&mut reader, selected, &mut report)?;
+            let chunk = read_chunk(&mut reader, selected, &mut augmenter, &mut report)?;
             if chunk.is_empty() {
                 break;
             }
@@ -123,10 +138,11 @@ pub fn load_pairs(
     Ok((corpus, report))
 }
 
-/// The next selected pairs, at most a chunk; none at the end.
+/// The next selected pairs and what is made of them, about a chunk; none at the end.
 fn read_chunk(
     reader: &mut BitextReader,
     selected: Option<&BTreeSet<String>>,
+    augmenter: &mut Augmenter,
     report: &mut FilterReport,
 ) -> Result<Vec<(String, String)>, TextError> {
     let mut chunk = Vec::new();
@@ -135,6 +151,9 @@ fn read_chunk(
         let is_selected = selected.is_none_or(|names| pair.name.is_some_and(|name| names.contains(name)));
         if is_selected {
             chunk.push((pair.src.to_owned(), pair.tgt.to_owned()));
+            let made = augmenter.made(pair.src, pair.tgt);
+            report.made += made.len() as u64;
+            chunk.extend(made);
         } else {
             report.count(Some(Dropped::NotSelected));
         }

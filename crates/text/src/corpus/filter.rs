@@ -54,8 +54,10 @@ impl PairFilter {
 /// How many pairs were read, kept, and dropped for which reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterReport {
-    /// Pairs read.
+    /// Pairs read, and those made of them.
     pub read: u64,
+    /// Of these, pairs that were made.
+    pub made: u64,
     /// Pairs kept.
     pub kept: u64,
     /// Dropped: of a corpus that was not selected.
@@ -83,7 +85,11 @@ impl FilterReport {
 
 impl fmt::Display for FilterReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} pairs read, {} kept", self.read, self.kept)?;
+        write!(f, "{} pairs read", self.read - self.made)?;
+        if self.made > 0 {
+            write!(f, ", {} made of them", self.made)?;
+        }
+        write!(f, ", {} kept", self.kept)?;
         let reasons = [
             (self.not_selected, "not selected"),
             (self.empty, "with a blank side"),
