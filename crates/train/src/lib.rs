@@ -8,6 +8,7 @@ pub mod data;
 pub mod error;
 pub mod log;
 pub mod optimizer;
+mod pace;
 pub mod page;
 pub mod recipe;
 pub mod replicas;

@@ -34,6 +34,15 @@ pub enum Event {
         /// Seconds of training.
         elapsed_seconds: f64,
     },
+    /// How long the rest will take, from the first updates of a start: told, not logged.
+    Estimate {
+        /// The update after which it was made.
+        update: u64,
+        /// Seconds to the last update, validations and checkpoints not counted.
+        seconds_left: f64,
+        /// Real target tokens a second.
+        tokens_per_second: f64,
+    },
     /// The validation set after an update.
     Validation {
         /// The update.
@@ -63,7 +72,10 @@ impl Event {
     #[must_use]
     pub fn update(&self) -> u64 {
         match self {
-            Self::Update { update, .. } | Self::Validation { update, .. } | Self::Skipped { update } => *update,
+            Self::Update { update, .. }
+            | Self::Estimate { update, .. }
+            | Self::Validation { update, .. }
+            | Self::Skipped { update } => *update,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::TrainError;
 use crate::log::{self, Event};
+use crate::validation::Example;
 
 /// The name of the page in a run's folder.
 pub const FILE: &str = "report.html";
@@ -12,15 +13,17 @@ pub const FILE: &str = "report.html";
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
 const MARGIN: f64 = 48.0;
+/// Translations of an example that are shown, beside the first.
+const SHOWN: usize = 5;
 
-/// Draws the log of `run` into its page.
+/// Draws the log of `run` into its page; `examples` are the pairs whose translations the log holds.
 ///
 /// # Errors
 /// If the log cannot be read or the page not written.
-pub fn write(run: &Path) -> Result<(), TrainError> {
+pub fn write(run: &Path, examples: &[Example]) -> Result<(), TrainError> {
     let events = log::read(&run.join(log::FILE))?;
     let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(umlaut_model::directory::write_whole(&run.join(FILE), html(&name, &events).as_bytes())?)
+    Ok(umlaut_model::directory::write_whole(&run.join(FILE), html(&name, &events, examples).as_bytes())?)
 }
 
 /// A line of a figure.
@@ -31,13 +34,13 @@ struct Curve {
     points: Vec<(f64, f64)>,
 }
 
-fn html(name: &str, events: &[Event]) -> String {
+fn html(name: &str, events: &[Event], examples: &[Example]) -> String {
     let name = escape(name);
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{name}</title><style>body{{font:15px/1.5 \
          system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;color:#222}}svg{{width:100%;height:auto}}\
-         text{{font:11px system-ui,sans-serif;fill:#555}}td{{padding:.1rem .8rem .1rem 0;vertical-align:top}}\
-         </style><h1>{name}</h1>"
+         text{{font:11px system-ui,sans-serif;fill:#555}}table{{margin:1rem 0}}th{{width:6rem;text-align:left;\
+         font-weight:normal;color:#777;vertical-align:top}}</style><h1>{name}</h1>"
     );
     let training = updates(events, |event| event.0);
     let validation = validations(events, |event| event.0);
@@ -65,7 +68,7 @@ fn html(name: &str, events: &[Event]) -> String {
     for (title, curves) in &figures {
         figure(&mut page, title, curves);
     }
-    samples(&mut page, events);
+    samples(&mut page, events, examples);
     page.push_str("</html>\n");
     page
 }
@@ -120,8 +123,8 @@ fn figure(page: &mut String, title: &str, curves: &[Curve]) {
     page.push_str("</svg>");
 }
 
-/// The first translations over time: the same sentences after the first, middle and last validations.
-fn samples(page: &mut String, events: &[Event]) {
+/// The examples over time: source, reference, and what the model made of them after some of the validations.
+fn samples(page: &mut String, events: &[Event], examples: &[Example]) {
     let all: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
@@ -129,17 +132,23 @@ fn samples(page: &mut String, events: &[Event]) {
             _ => None,
         })
         .collect();
-    let mut shown = vec![0, all.len() / 2, all.len().saturating_sub(1)];
+    let Some(last) = all.len().checked_sub(1) else { return };
+    let mut shown: Vec<usize> = (0..=SHOWN).map(|part| last * part / SHOWN).collect();
     shown.dedup();
-    page.push_str("<h2>Translations</h2><table>");
-    for line in 0..all.first().map_or(0, |(_, samples)| samples.len()) {
-        for (update, samples) in shown.iter().filter_map(|i| all.get(*i)) {
-            let text = samples.get(line).map(|text| escape(text)).unwrap_or_default();
-            let _ = write!(page, "<tr><td>{update}</td><td>{text}</td></tr>");
+    page.push_str("<h2>Translations</h2>");
+    for (line, Example { source, reference }) in examples.iter().enumerate() {
+        page.push_str("<table>");
+        row(page, "source", source);
+        row(page, "reference", reference);
+        for (update, samples) in shown.iter().map(|i| &all[*i]) {
+            row(page, &update.to_string(), samples.get(line).map_or("", String::as_str));
         }
-        page.push_str("<tr><td>&nbsp;</td></tr>");
+        page.push_str("</table>");
     }
-    page.push_str("</table>");
+}
+
+fn row(page: &mut String, head: &str, text: &str) {
+    let _ = write!(page, "<tr><th>{head}</th><td>{}</td></tr>", escape(text));
 }
 
 fn number(value: f64) -> String {
@@ -165,13 +174,15 @@ mod tests {
             samples: vec!["<script>&".into()],
             elapsed_seconds: 1.0,
         };
-        let page = html("run", &[validation]);
+        let example = Example { source: "a < b".into(), reference: "a & b".into() };
+        let page = html("run", &[validation], &[example]);
         assert!(page.contains("&lt;script&gt;&amp;") && !page.contains("<script>"));
+        assert!(page.contains("a &lt; b") && page.contains("a &amp; b"));
         assert!(page.contains("<polyline"));
     }
 
     #[test]
     fn a_run_without_events_has_a_page() {
-        assert!(html("empty", &[]).contains("<h1>empty</h1>"));
+        assert!(html("empty", &[], &[]).contains("<h1>empty</h1>"));
     }
 }

@@ -14,10 +14,11 @@ use crate::checkpoint::{self, Best, Files, State};
 use crate::data::{TrainingData, ValidationBatch, validation_batches};
 use crate::log::{Event, RunLog};
 use crate::optimizer::Adam;
+use crate::pace::Pace;
 use crate::recipe;
 use crate::replicas::Replicas;
 use crate::update::{Sums, norm};
-use crate::validation::validate;
+use crate::validation::{Example, examples, validate};
 use crate::{Recipe, TrainError, page};
 
 /// Updates in a row that may fail before a run stops.
@@ -63,6 +64,7 @@ pub struct Trainer<B: AutodiffBackend> {
     replicas: Replicas,
     data: TrainingData,
     validation: Vec<ValidationBatch>,
+    examples: Vec<Example>,
     state: State,
     log: RunLog,
     /// Held while the run goes on: two trainers in one folder would overwrite each other.
@@ -137,6 +139,7 @@ where
         let vocab = Vocab::open(&vocab_file)?;
         vocab.check_len(recipe.model.vocab, folders.recipe.join(recipe::FILE))?;
         let validation = validation_batches(&recipe, &folders.data, &vocab)?;
+        let examples = examples(&validation, &vocab);
         let data = TrainingData::open(&recipe, &folders.data, vocab, state.position)?;
         let run = folders.run.clone();
         let io = |source| TrainError::Io { path: run.clone(), source };
@@ -146,7 +149,19 @@ where
         umlaut_model::directory::write_whole(&run.join(recipe::FILE), recipe.to_toml().as_bytes())?;
         let log = RunLog::open(&run, state.update)?;
         let replicas = Replicas::new(recipe.batch.accumulate);
-        Ok(Self { recipe, run, model: Some(model), adam, replicas, data, validation, state, log, _lock: lock })
+        Ok(Self {
+            recipe,
+            run,
+            model: Some(model),
+            adam,
+            replicas,
+            data,
+            validation,
+            examples,
+            state,
+            log,
+            _lock: lock,
+        })
     }
 
     /// Where the run stands.
@@ -160,7 +175,7 @@ where
         self.model.as_ref().expect("Adam gives the model back")
     }
 
-    /// Trains to the end; `report` hears what is logged.
+    /// Trains to the end; `report` hears what is logged, and early on how long the rest will take.
     ///
     /// # Errors
     /// If data, disk or numbers fail. The newest checkpoint is whole and finite.
@@ -169,7 +184,7 @@ where
         if self.state.update > self.state.validated && self.validates() {
             self.look(&mut report)?;
         }
-        let mut window = Window::new();
+        let (mut window, mut pace) = (Window::new(), Pace::new(&self.state));
         let before = self.state.elapsed_seconds;
         let started = Instant::now();
         let mut failures = 0;
@@ -183,7 +198,13 @@ where
             if failures == MAX_SKIPPED_IN_A_ROW {
                 return Err(TrainError::NotFinite { update: self.state.update + 1, count: failures });
             }
-            if made && self.after_update(&mut window, &mut report)? {
+            if !made {
+                continue;
+            }
+            if let Some(estimate) = pace.after(&self.state, self.recipe.run.max_updates) {
+                report(&estimate);
+            }
+            if self.after_update(&mut window, &mut report)? {
                 return Ok(Outcome::OutOfPatience);
             }
         }
@@ -279,7 +300,7 @@ where
             elapsed_seconds: self.state.elapsed_seconds,
         };
         self.tell(&event, report)?;
-        page::write(&self.run)
+        page::write(&self.run, &self.examples)
     }
 
     fn save(&self) -> Result<(), TrainError> {

@@ -27,6 +27,30 @@ pub struct Validation {
     pub samples: Vec<String>,
 }
 
+/// A pair of the validation set as its vocabulary decodes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Example {
+    /// The source.
+    pub source: String,
+    /// The reference.
+    pub reference: String,
+}
+
+/// The pairs whose translations a log shows, in the order of [`Validation::samples`].
+#[must_use]
+pub fn examples(batches: &[ValidationBatch], vocab: &Vocab) -> Vec<Example> {
+    let pairs = batches.iter().map(|batch| batch.places.len()).sum::<usize>();
+    let mut examples = vec![Example::default(); pairs.min(SAMPLES)];
+    for ValidationBatch { places, batch } in batches {
+        let rows = batch.src.chunks_exact(batch.src_len).zip(batch.tgt_out.chunks_exact(batch.tgt_len));
+        for (place, (src, tgt)) in places.iter().zip(rows).filter(|(place, _)| **place < SAMPLES) {
+            let [source, reference] = [src, tgt].map(|row| vocab.decode(&real(row, vocab)));
+            examples[*place] = Example { source, reference };
+        }
+    }
+    examples
+}
+
 /// Looks at a model.
 ///
 /// # Errors

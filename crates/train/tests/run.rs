@@ -92,6 +92,7 @@ fn losses(run: &Path) -> Vec<String> {
         }
         log::Event::Validation { update, loss, bleu, .. } => format!("{update} {loss:?} {bleu:?}"),
         log::Event::Skipped { update } => format!("{update} skipped"),
+        log::Event::Estimate { .. } => panic!("an estimate is told, not logged"),
     };
     events.iter().map(text).collect()
 }

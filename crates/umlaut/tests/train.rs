@@ -112,6 +112,11 @@ fn averages_choose_by_number_and_refuse_what_is_not_there() {
     for name in ["config.json", "model.safetensors", "vocab.model", "recipe.toml", "averaged.json"] {
         assert!(dir.path().join("mean").join(name).exists(), "{name}");
     }
+    let described = String::from_utf8(succeed(dir.path(), &["info", "mean"]).stdout).unwrap();
+    for part in ["12 updates", "target tokens", "hours", "train.en", "320 pieces"] {
+        assert!(described.contains(part), "no {part} in {described}");
+    }
+
     succeed(dir.path(), &["average", "run", "--last", "1", "--upto", "9", "-o", "ninth"]);
     let weights = |path: &str| fs::read(dir.path().join(path).join("model.safetensors")).unwrap();
     assert!(weights("ninth") == weights("run/checkpoint-0000009"), "one checkpoint's average is not itself");

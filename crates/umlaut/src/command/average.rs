@@ -1,10 +1,11 @@
 //! `umlaut average`: one model from several checkpoints.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use umlaut_model::average::average;
 use umlaut_model::directory::{self, Storage, WEIGHTS};
 use umlaut_train::checkpoint;
@@ -29,10 +30,43 @@ pub(crate) struct AverageArgs {
     half: bool,
 }
 
-/// What `averaged.json` says.
-#[derive(Serialize)]
-struct Averaged {
+/// Name of the record of an average in its directory.
+pub(crate) const AVERAGED: &str = "averaged.json";
+
+/// What [`AVERAGED`] says.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Averaged {
+    /// Names of the checkpoints, oldest first.
     checkpoints: Vec<String>,
+    /// What the newest of them had behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trained: Option<Trained>,
+}
+
+/// What it took to train a model.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Trained {
+    updates: u64,
+    target_tokens: u64,
+    hours: f64,
+}
+
+impl Trained {
+    /// From a checkpoint's state, or the record of an average; none where neither is there.
+    pub(crate) fn read(dir: &Path) -> Option<Self> {
+        if let Ok(state) = checkpoint::read_state(dir) {
+            let hours = (state.elapsed_seconds / 36.0).round() / 100.0;
+            return Some(Self { updates: state.update, target_tokens: state.tokens, hours });
+        }
+        serde_json::from_slice::<Averaged>(&fs::read(dir.join(AVERAGED)).ok()?).ok()?.trained
+    }
+}
+
+impl fmt::Display for Trained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { updates, target_tokens, hours } = self;
+        write!(f, "{updates} updates, {target_tokens} target tokens, {hours} hours")
+    }
 }
 
 pub(crate) fn run(args: &AverageArgs) -> Result<()> {
@@ -41,7 +75,7 @@ pub(crate) fn run(args: &AverageArgs) -> Result<()> {
     let arrays = average(&members)?;
     let newest = members.last().context("no checkpoint")?;
     let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let averaged = Averaged { checkpoints: members.iter().map(name).collect() };
+    let averaged = Averaged { checkpoints: members.iter().map(name).collect(), trained: Trained::read(newest) };
     let storage = if args.half { Storage::F16 } else { Storage::F32 };
     directory::write_whole_folder(&args.output, |part| -> Result<()> {
         for name in [directory::CONFIG, checkpoint::VOCAB, umlaut_train::recipe::FILE] {
@@ -49,7 +83,7 @@ pub(crate) fn run(args: &AverageArgs) -> Result<()> {
             fs::copy(&from, part.join(name)).with_context(|| from.display().to_string())?;
         }
         directory::write_arrays(&arrays, &part.join(WEIGHTS), storage)?;
-        Ok(directory::write_whole(&part.join("averaged.json"), &serde_json::to_vec_pretty(&averaged)?)?)
+        Ok(directory::write_whole(&part.join(AVERAGED), &serde_json::to_vec_pretty(&averaged)?)?)
     })?;
     for member in &members {
         eprintln!("averaged {}", member.display());

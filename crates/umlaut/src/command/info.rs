@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use umlaut_model::average::count_parameters;
 use umlaut_model::directory::{self, WEIGHTS};
-use umlaut_train::checkpoint;
+use umlaut_train::Recipe;
+use umlaut_train::recipe::Stage;
+
+use super::average::{AVERAGED, Trained};
 
 /// Show what a model is made of.
 #[derive(clap::Args)]
@@ -24,18 +27,26 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     println!("positions    {:?}", config.positions);
     println!("vocabulary   {} pieces, embeddings {:?}", config.vocab, config.embeddings);
     println!("weights      {} bytes", fs::metadata(args.model.join(WEIGHTS))?.len());
-    if let Ok(state) = checkpoint::read_state(&args.model) {
-        println!(
-            "trained      {} updates, {} target tokens, {:.2} hours",
-            state.update,
-            state.tokens,
-            state.elapsed_seconds / 3600.0
-        );
+    if let Ok(recipe) = Recipe::open(&args.model) {
+        for stage in &recipe.data.stages {
+            println!("data         {}", describe(stage));
+        }
     }
-    for name in ["averaged.json", "card.md"] {
+    if let Some(trained) = Trained::read(&args.model) {
+        println!("trained      {trained}");
+    }
+    for name in [AVERAGED, "card.md"] {
         if let Ok(text) = fs::read_to_string(args.model.join(name)) {
             println!("\n{name}\n{text}");
         }
     }
     Ok(())
+}
+
+/// The files and corpora of a stage, and when it begins.
+fn describe(stage: &Stage) -> String {
+    let files: Vec<_> = stage.files.iter().map(|files| files.src.display().to_string()).collect();
+    let corpora = stage.corpora.iter().flatten().map(String::as_str).collect::<Vec<_>>();
+    let of = if corpora.is_empty() { String::new() } else { format!(", of which {}", corpora.join(", ")) };
+    format!("from update {}: {}{of}", stage.from_update, files.join(", "))
 }

@@ -130,6 +130,11 @@ impl Report {
                     "{start}update {update}  validation loss {loss:.4}  perplexity {perplexity:.3}  BLEU {bleu:.2}"
                 );
             }
+            Event::Estimate { update, seconds_left, tokens_per_second } => eprintln!(
+                "{start}about {} for the {} updates to come, at {tokens_per_second:.0} target tokens a second",
+                duration(*seconds_left),
+                self.last - update
+            ),
             Event::Skipped { update } => eprintln!("{start}update {update} skipped: not finite"),
         }
     }
