@@ -39,6 +39,7 @@ mod toy;
 mod translation;
 mod translator;
 
+pub use builtin::BUILTIN_FILES;
 pub use error::TranslateError;
 pub use format::Format;
 pub use model::{Model, NeuralModel, Special};

@@ -24,11 +24,18 @@ pub(crate) struct Lines<R> {
     reader: R,
     /// Lines read so far.
     count: u64,
+    /// Whether the first line read is that of a file.
+    is_whole: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(reader: R) -> Self {
-        Self { reader, count: 0 }
+        Self { reader, count: 0, is_whole: true }
+    }
+
+    /// Of a reader that stands at the beginning of a line in the midst of a file.
+    pub(crate) fn from_the_midst(reader: R) -> Self {
+        Self { is_whole: false, ..Self::new(reader) }
     }
 
     /// The next line; `None` at the end.
@@ -43,7 +50,7 @@ impl<R: BufRead> Lines<R> {
             _ => self.count += 1,
         }
         strip_end(&mut bytes);
-        if self.count == 1 {
+        if self.is_whole && self.count == 1 {
             strip_start(&mut bytes).map_err(|tag| TranslateError::Markup { tag })?;
         }
         Ok(Some(Line::new(bytes)))
@@ -108,6 +115,12 @@ mod tests {
         let refused = Lines::new(&b"\xEF\xBB\xBF <SrcSet setid=\"x\">\n"[..]).next_line();
         assert!(matches!(refused, Err(TranslateError::Markup { tag: "<srcset" })));
         assert_eq!(lines(b"<b>bold</b>\n"), ["<b>bold</b>"]);
+    }
+
+    #[test]
+    fn in_the_midst_of_a_file_nothing_is_taken_for_its_beginning() {
+        let mut lines = Lines::from_the_midst(&b"<?xml\n"[..]);
+        assert_eq!(lines.next_line().unwrap().unwrap().text, "<?xml");
     }
 
     #[test]

@@ -31,11 +31,35 @@ impl<M: Model> Translator<M> {
     pub fn translate_stream(
         &self,
         reader: impl BufRead,
+        writer: impl Write,
+        format: Format,
+        watch: impl FnMut(Answer<'_>),
+    ) -> Result<(), TranslateError> {
+        self.translate_rest_of(Lines::new(reader), writer, format, watch)
+    }
+
+    /// The same for a reader that stands at the beginning of a line in the midst of a file: what would be a byte-order
+    /// mark or a sign of SGML in a file's first line is text. Lines are counted from there.
+    ///
+    /// # Errors
+    /// As [`translate_stream`](Self::translate_stream).
+    pub fn translate_from_the_midst(
+        &self,
+        reader: impl BufRead,
+        writer: impl Write,
+        format: Format,
+        watch: impl FnMut(Answer<'_>),
+    ) -> Result<(), TranslateError> {
+        self.translate_rest_of(Lines::from_the_midst(reader), writer, format, watch)
+    }
+
+    fn translate_rest_of(
+        &self,
+        mut lines: Lines<impl BufRead>,
         mut writer: impl Write,
         format: Format,
         mut watch: impl FnMut(Answer<'_>),
     ) -> Result<(), TranslateError> {
-        let mut lines = Lines::new(reader);
         let mut line = 0;
         loop {
             let (window, end) = self.read_window(&mut lines);

@@ -8,6 +8,7 @@ mod lines;
 mod model;
 mod program;
 mod scoring;
+mod shards;
 mod shortlist;
 mod streams;
 mod text;

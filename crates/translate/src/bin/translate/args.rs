@@ -1,10 +1,13 @@
 //! The command line.
 
+use std::env;
 use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use umlaut_translate::{Format, LengthPenalty, Options, Precision, ScoreFormat};
+
+use crate::shard::Shard;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +30,14 @@ log-probability; the last is </s>, the end mark. A blank translation of a blank
 line has 0, another translation of it -inf, and a blank translation of another
 line that of the end mark alone.
 
+With --shard any number of machines share a file:
+  translate --shard 3/8 big.en -o parts      # on each machine, or in a job array
+  translate --join parts big.en -o big.de    # names the parts to make again
+A part has the lines that begin in the K-th of N equal stretches of the file. It
+is there when its manifest is: PARTS/shard-3-of-8.json. A part that is there is
+not translated again unless input, model or options are others. Lines in
+warnings are counted from the beginning of the part.
+
 Exit status: 0 done; 1 some input could not be handled; 2 could not run.";
 
 /// Translate text, one sentence a line, from English to German unless --model says otherwise.
@@ -38,7 +49,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Write to OUT; it appears when it is complete, until then the work is in OUT.part [default: standard output]
+    /// Write to OUT, with --shard a folder; it appears when it is complete, until then the work is in OUT.part [default: standard output]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
@@ -73,6 +84,15 @@ pub(crate) struct Args {
     /// Score each word, too
     #[arg(long, requires = "score", help_heading = "Output")]
     per_word: bool,
+
+    /// Translate only part K of N of one FILE, into the folder OUT, with a manifest: for as many machines
+    #[arg(long, value_name = "K/N", requires = "output", conflicts_with = "score", help_heading = "Many machines")]
+    pub(crate) shard: Option<Shard>,
+
+    /// Join the parts in DIR, if all are there and belong together; with FILE also check that they are made of it
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["shard", "score", "model", "beam", "length_penalty", "penalty",
+        "max_len", "nbest", "scores", "precision", "shortlist", "throughput"], help_heading = "Many machines")]
+    pub(crate) join: Option<PathBuf>,
 
     /// Write the score and a tab before each translation; n-best lists have scores without it
     #[arg(long, help_heading = "Output")]
@@ -157,6 +177,20 @@ impl Args {
             (None, true) => Format::Scored,
             (None, false) => Format::Text,
         }
+    }
+
+    /// The words of this command but for its name and the shard.
+    pub(crate) fn command_without_shard(&self) -> Vec<String> {
+        let mut words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let mut kept = Vec::new();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--shard" => drop(words.next()),
+                _ if self.shard.is_some() && word.starts_with("--shard=") => {}
+                _ => kept.push(word),
+            }
+        }
+        kept
     }
 
     /// The form of scores.

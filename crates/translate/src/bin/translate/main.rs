@@ -4,20 +4,23 @@ mod args;
 mod input;
 mod output;
 mod report;
+mod shard;
 mod throughput;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Parser;
-use umlaut_translate::{Answer, Scored, TranslateError, Translator};
+use umlaut_translate::{Answer, Options, Scored, TranslateError, Translator};
 
 use args::Args;
 use input::Input;
 use output::Output;
 use report::{Report, say};
+use shard::work::Work;
+use shard::{Shard, join};
 use throughput::Throughput;
 
 fn main() -> ExitCode {
@@ -31,25 +34,27 @@ fn main() -> ExitCode {
 }
 
 /// What there is to do.
-enum Work {
+enum Task {
     Translate(Vec<Input>),
     Score { sources: Input, targets: Input },
 }
 
 /// Whether all input could be read.
 fn run(args: &Args, began: Instant) -> anyhow::Result<bool> {
-    let (work, is_interactive) = open(args)?;
-    let options = args.options(is_interactive);
-    let translator = match &args.model {
-        Some(folder) => Translator::open(folder, options).with_context(|| folder.display().to_string())?,
-        None => Translator::builtin(options)?,
-    };
+    if let Some(folder) = &args.join {
+        return join::run(args, folder);
+    }
+    if let Some(shard) = args.shard {
+        return translate_shard(args, shard, began);
+    }
+    let (task, is_interactive) = open(args)?;
+    let translator = translator(args, args.options(is_interactive))?;
     let start_up = began.elapsed();
     let mut output = Output::create(args.output.as_deref())?;
     let mut report = Report::new(args.quiet, args.output.is_none() && io::stdout().is_terminal());
-    let done = match work {
-        Work::Translate(inputs) => translate_all(&translator, inputs, args, &mut output, &mut report),
-        Work::Score { sources, targets } => score(&translator, sources, targets, args, &mut output, &mut report),
+    let done = match task {
+        Task::Translate(inputs) => translate_all(&translator, inputs, args, &mut output, &mut report),
+        Task::Score { sources, targets } => score(&translator, sources, targets, args, &mut output, &mut report),
     };
     if let Err(error) = done {
         if let Some(part) = output.abandon() {
@@ -58,24 +63,51 @@ fn run(args: &Args, began: Instant) -> anyhow::Result<bool> {
         return Err(error);
     }
     output.finish()?;
+    Ok(conclude(args, report, start_up, &translator))
+}
+
+fn translator(args: &Args, options: Options) -> anyhow::Result<Translator> {
+    Ok(match &args.model {
+        Some(folder) => Translator::open(folder, options).with_context(|| folder.display().to_string())?,
+        None => Translator::builtin(options)?,
+    })
+}
+
+/// Says what was done, and whether all input could be read.
+fn conclude(args: &Args, report: Report, start_up: Duration, translator: &Translator) -> bool {
     let (counts, elapsed) = report.progress();
     let is_whole = report.finish();
     if args.throughput {
         say(&Throughput { counts, start_up, elapsed, options: translator.options() }.to_string());
     }
-    Ok(is_whole)
+    is_whole
+}
+
+fn translate_shard(args: &Args, shard: Shard, began: Instant) -> anyhow::Result<bool> {
+    let options = args.options(false);
+    let work = Work::open(args, shard, &options)?;
+    if let Some(done) = work.done()? {
+        if !args.quiet {
+            say(&format!("translate: shard {shard} is there already, with the same input, model and options\n"));
+        }
+        return Ok(done.is_utf8);
+    }
+    let translator = translator(args, options)?;
+    let start_up = began.elapsed();
+    let report = work.run(&translator, Report::new(args.quiet, false))?;
+    Ok(conclude(args, report, start_up, &translator))
 }
 
 /// Opens all files, and says whether somebody types.
-fn open(args: &Args) -> anyhow::Result<(Work, bool)> {
+fn open(args: &Args) -> anyhow::Result<(Task, bool)> {
     if let Some(targets) = &args.score {
         let [sources, targets] = Input::open_pair(&args.inputs, targets)?;
         let is_interactive = sources.is_terminal || targets.is_terminal;
-        return Ok((Work::Score { sources, targets }, is_interactive));
+        return Ok((Task::Score { sources, targets }, is_interactive));
     }
     let inputs = Input::open_all(&args.inputs)?;
     let is_interactive = inputs.iter().any(|input| input.is_terminal);
-    Ok((Work::Translate(inputs), is_interactive))
+    Ok((Task::Translate(inputs), is_interactive))
 }
 
 fn translate_all(

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process;
+use std::time::SystemTime;
 
 use anyhow::Context;
 
@@ -21,16 +23,23 @@ impl Output {
         let Some(path) = path else {
             return Ok(Self::Direct(BufWriter::new(Box::new(io::stdout().lock()))));
         };
-        let create = |path: &Path| File::create(path).with_context(|| format!("cannot write {}", path.display()));
         match fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => Ok(Self::Direct(BufWriter::new(Box::new(create(path)?)))),
             existing => {
                 // A link stays a link to the new file.
                 let path = existing.and_then(|_| fs::canonicalize(path)).unwrap_or_else(|_| path.to_owned());
-                let part_path = part_path(&path);
+                let part_path = beside(&path, ".part");
                 Ok(Self::Whole { part: BufWriter::new(create(&part_path)?), part_path, path })
             }
         }
+    }
+
+    /// A file of a folder in which several processes may write the same file at once: each works under a name of its
+    /// own, and the last to finish wins.
+    pub(crate) fn create_among_others(path: PathBuf) -> anyhow::Result<Self> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let part_path = beside(&path, &format!(".{}-{}.part", process::id(), now.as_nanos()));
+        Ok(Self::Whole { part: BufWriter::new(create(&part_path)?), part_path, path })
     }
 
     /// Gives the file its name.
@@ -41,6 +50,14 @@ impl Output {
             complete.with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
+    }
+
+    /// After a failure: leaves nothing behind.
+    pub(crate) fn discard(self) {
+        if let Self::Whole { part_path, .. } = self {
+            // The failure before it is what matters.
+            let _ = fs::remove_file(part_path);
+        }
     }
 
     /// After a failure: the file with what was translated so far, if there is any.
@@ -68,9 +85,13 @@ impl Write for Output {
     }
 }
 
-/// `OUT.part`, in the same folder so that renaming is one step.
-fn part_path(path: &Path) -> PathBuf {
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A longer name in the same folder, so that renaming is one step.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(".part");
+    name.push(suffix);
     name.into()
 }

@@ -105,6 +105,11 @@ impl Report {
         if self.shows_progress {
             say(&format!("\r{}\n", self.progress_line()));
         }
+        self.is_utf8()
+    }
+
+    /// Whether all input was UTF-8 so far.
+    pub(crate) fn is_utf8(&self) -> bool {
         self.warnings[Warning::NotUtf8 as usize] == 0
     }
 
