@@ -73,7 +73,7 @@ fn four_at_work(folder: &Path) -> Vec<Child> {
 fn has_begun(parts: &Path, shard: &str) -> bool {
     let is_part = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().unwrap();
-        name.starts_with(shard) && name.ends_with(".part") && entry.metadata().is_ok_and(|metadata| metadata.len() > 0)
+        name.starts_with(shard) && name.contains(".part") && entry.metadata().is_ok_and(|metadata| metadata.len() > 0)
     };
     fs::read_dir(parts).is_ok_and(|entries| entries.flatten().any(is_part))
 }
