@@ -34,6 +34,16 @@ impl Statistics {
         &self.values[line * self.width..(line + 1) * self.width]
     }
 
+    /// The statistics of the given lines, counted from 0, each as often as it is named: those of a part of the text.
+    ///
+    /// # Panics
+    /// If there is no such line.
+    #[must_use]
+    pub fn select(&self, lines: &[usize]) -> Self {
+        let values = lines.iter().flat_map(|&line| self.row(line)).copied().collect();
+        Self { lines: lines.len(), width: self.width, values }
+    }
+
     /// The column sums over all lines, `[width]`.
     #[must_use]
     pub fn total(&self) -> Vec<f64> {
@@ -54,5 +64,23 @@ impl Statistics {
 pub(crate) fn add(total: &mut [f64], row: &[f64]) {
     for (sum, value) in total.iter_mut().zip(row) {
         *sum += value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Metric;
+
+    #[test]
+    fn the_score_of_some_lines_is_that_of_a_text_of_them() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let (hypotheses, references) =
+            (lines("der Hund\ndie Katze\ndas Haus"), lines("der Hund\neine Katze\nein Haus"));
+        let metric: Metric = "chrf".parse().unwrap();
+        let statistics = metric.statistics(&Corpus::new(&hypotheses, &[&references]).unwrap()).unwrap();
+        let part = metric.score(&Corpus::new(&hypotheses[1..], &[&references[1..]]).unwrap()).unwrap();
+        assert_eq!(metric.score_of(&statistics.select(&[1, 2]), 1), part);
+        assert_eq!(statistics.select(&[0, 1, 2]), statistics);
     }
 }

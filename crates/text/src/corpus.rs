@@ -10,5 +10,5 @@ mod sentences;
 pub use augment::{Augment, Augmenter};
 pub use bitext::{BitextFiles, BitextReader, Pair, load_augmented, load_pairs};
 pub use filter::{EmptySide, FilterReport, PairFilter};
-pub use line::LineReader;
+pub use line::{LineReader, read_lines};
 pub use sentences::{PairCorpus, Sentences};

@@ -90,6 +90,15 @@ impl LineReader {
     }
 }
 
+/// All lines of a plain, gzip or Zstandard file.
+///
+/// # Errors
+/// As [`LineReader`].
+pub fn read_lines(path: impl AsRef<Path>) -> Result<Vec<String>, TextError> {
+    let mut reader = LineReader::open(path)?;
+    std::iter::from_fn(|| Some(reader.next_line().transpose()?.map(str::to_owned))).collect()
+}
+
 /// Chooses the decoder by the first bytes.
 fn decompress(mut file: File) -> io::Result<Box<dyn BufRead + Send>> {
     let mut head = Vec::new();
