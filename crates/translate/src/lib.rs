@@ -24,6 +24,7 @@
 //! ```
 
 mod builtin;
+mod decode_args;
 mod error;
 mod format;
 mod line;
@@ -40,6 +41,7 @@ mod translation;
 mod translator;
 
 pub use builtin::BUILTIN_FILES;
+pub use decode_args::DecodeArgs;
 pub use error::TranslateError;
 pub use format::Format;
 pub use model::{Model, NeuralModel, Special};

@@ -1,11 +1,10 @@
 //! The command line.
 
 use std::env;
-use std::num::NonZero;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
-use umlaut_translate::{Format, LengthPenalty, Options, Precision, ScoreFormat};
+use clap::Parser;
+use umlaut_translate::{DecodeArgs, Format, Options, ScoreFormat};
 
 use crate::shard::Shard;
 
@@ -57,28 +56,15 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) model: Option<PathBuf>,
 
-    /// Beam width; 1 is greedy search
-    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Search")]
-    beam: usize,
-
-    /// Exponent of the length penalty: larger = longer translations, 0 = none
-    #[arg(long, value_name = "A", default_value_t = 0.6, allow_negative_numbers = true, help_heading = "Search")]
-    length_penalty: f64,
-
-    /// Its formula, L being the tokens of a translation with its end mark
-    #[arg(long, value_name = "KIND", default_value = "length", help_heading = "Search")]
-    penalty: Penalty,
-
-    /// Cut translations at N tokens, the end mark counted, and report it
-    #[arg(long, value_name = "N", help_heading = "Search")]
-    max_len: Option<usize>,
+    #[command(flatten)]
+    decode: DecodeArgs,
 
     /// Write the N best translations of each line, at most the beam width: n ||| translation ||| score, n from 0
     #[arg(long, value_name = "N", help_heading = "Output")]
     nbest: Option<usize>,
 
     /// Score the lines of TARGETS, one for each line of one FILE, instead of translating
-    #[arg(long, value_name = "TARGETS", conflicts_with_all = ["nbest", "scores", "max_len"], help_heading = "Output")]
+    #[arg(long, value_name = "TARGETS", conflicts_with_all = ["nbest", "scores", "max_len", "shortlist"], help_heading = "Output")]
     pub(crate) score: Option<PathBuf>,
 
     /// Score each word, too
@@ -109,64 +95,12 @@ pub(crate) struct Args {
     /// Say on standard error at the end what was done, how fast, and in how much memory: a name and a value a line
     #[arg(long, help_heading = "Speed")]
     pub(crate) throughput: bool,
-
-    /// Threads [default: one for each processor]
-    #[arg(long, value_name = "N", help_heading = "Speed")]
-    threads: Option<NonZero<usize>>,
-
-    /// Arithmetic; int8 is faster, and a few translations in a hundred differ
-    #[arg(long, value_name = "KIND", default_value = "f32", help_heading = "Speed")]
-    precision: Arithmetic,
-
-    /// Compute the words that FILE, made by `umlaut shortlist`, gives for a line alone: less work, but translations can differ
-    #[arg(long, value_name = "FILE", conflicts_with = "score", help_heading = "Speed")]
-    shortlist: Option<PathBuf>,
-
-    /// Size of a batch: its sentences times the tokens of the longest; it changes speed and memory, no translation
-    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Speed")]
-    batch_tokens: usize,
-}
-
-/// The formula of the length penalty.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Penalty {
-    /// log p / L^A, as in fairseq and Marian
-    Length,
-    /// log p / ((5 + L) / 6)^A, as in GNMT and tensor2tensor
-    Gnmt,
-}
-
-/// The network's arithmetic.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Arithmetic {
-    /// 32-bit floating point
-    F32,
-    /// 8-bit integers
-    Int8,
 }
 
 impl Args {
     /// The translator's options; `interactive` input is answered line by line.
     pub(crate) fn options(&self, interactive: bool) -> Options {
-        let alpha = self.length_penalty;
-        let defaults = Options::default();
-        let threads = self.threads.unwrap_or(defaults.threads);
-        let options = Options {
-            beam: self.beam,
-            length_penalty: match self.penalty {
-                Penalty::Length => LengthPenalty::Length { alpha },
-                Penalty::Gnmt => LengthPenalty::Gnmt { alpha },
-            },
-            n_best: self.nbest.unwrap_or(1),
-            max_len: self.max_len,
-            precision: match self.precision {
-                Arithmetic::F32 => Precision::F32,
-                Arithmetic::Int8 => Precision::Int8,
-            },
-            shortlist: self.shortlist.clone(),
-            batch_tokens: self.batch_tokens,
-            ..defaults.with_threads(threads)
-        };
+        let options = Options { n_best: self.nbest.unwrap_or(1), ..Options::from(&self.decode) };
         if self.line_buffered || interactive { Options { window_lines: 1, ..options } } else { options }
     }
 
