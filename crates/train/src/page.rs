@@ -26,6 +26,25 @@ pub fn write(run: &Path, examples: &[Example]) -> Result<(), TrainError> {
     Ok(umlaut_model::directory::write_whole(&run.join(FILE), html(&name, &events, examples).as_bytes())?)
 }
 
+/// The beginning of a page that needs nothing else: what browsers ask for, the look of the house, the title.
+#[must_use]
+pub fn head(title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title><style>body{{font:15px/1.5 \
+         system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;color:#222}}svg{{width:100%;height:auto}}\
+         text{{font:11px system-ui,sans-serif;fill:#555}}td{{padding:.1rem .8rem .1rem 0;vertical-align:top}}\
+         .example{{margin:1rem 0}}.example th{{width:6rem;text-align:left;font-weight:normal;color:#777;\
+         vertical-align:top}}</style><h1>{title}</h1>"
+    )
+}
+
+/// `text` as it stands in a page, between tags or in quotes: no part of it is markup.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 /// A line of a figure.
 struct Curve {
     label: &'static str,
@@ -35,13 +54,7 @@ struct Curve {
 }
 
 fn html(name: &str, events: &[Event], examples: &[Example]) -> String {
-    let name = escape(name);
-    let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{name}</title><style>body{{font:15px/1.5 \
-         system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;color:#222}}svg{{width:100%;height:auto}}\
-         text{{font:11px system-ui,sans-serif;fill:#555}}table{{margin:1rem 0}}th{{width:6rem;text-align:left;\
-         font-weight:normal;color:#777;vertical-align:top}}</style><h1>{name}</h1>"
-    );
+    let mut page = head(name);
     let training = updates(events, |event| event.0);
     let validation = validations(events, |event| event.0);
     let figures = [
@@ -137,7 +150,7 @@ fn samples(page: &mut String, events: &[Event], examples: &[Example]) {
     shown.dedup();
     page.push_str("<h2>Translations</h2>");
     for (line, Example { source, reference }) in examples.iter().enumerate() {
-        page.push_str("<table>");
+        page.push_str("<table class=\"example\">");
         row(page, "source", source);
         row(page, "reference", reference);
         for (update, samples) in shown.iter().map(|i| &all[*i]) {
@@ -153,10 +166,6 @@ fn row(page: &mut String, head: &str, text: &str) {
 
 fn number(value: f64) -> String {
     if value.abs() < 0.01 { format!("{value:.1e}") } else { format!("{value:.2}") }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

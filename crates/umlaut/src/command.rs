@@ -6,5 +6,6 @@ pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod score;
 pub(crate) mod shortlist;
+pub(crate) mod table;
 pub(crate) mod train;
 pub(crate) mod vocab;

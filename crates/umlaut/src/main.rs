@@ -2,6 +2,7 @@
 
 mod command;
 mod format;
+mod table;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Command {
     Import(command::import::ImportArgs),
     /// Score translations: BLEU, chrF, TER
     Score(command::score::ScoreArgs),
+    /// Translate and score every row of eval/table.toml that can be, beside what others published
+    Table(command::table::TableArgs),
     /// Show what a model is made of
     Info(command::info::InfoArgs),
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Export(args) => command::export::run(&args),
         Command::Import(args) => command::import::run(&args),
         Command::Score(args) => command::score::run(&args),
+        Command::Table(args) => command::table::run(&args),
         Command::Info(args) => command::info::run(&args),
     };
     match result {
@@ -57,7 +61,7 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("umlaut: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<command::table::Differs>() { 1 } else { 2 })
         }
     }
 }

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use umlaut_ledger::checksum;
 
+use crate::Verdict;
 use crate::workspace::Workspace;
-use crate::{Verdict, checksum};
 
 /// Checksums of files, by path from the root.
 type Snapshot = BTreeMap<PathBuf, String>;

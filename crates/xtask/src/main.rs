@@ -11,13 +11,9 @@ use clap::Parser;
 use crate::workspace::Workspace;
 
 mod check;
-mod checksum;
 mod demo;
 mod golden;
-mod ledger;
-mod rescore;
 mod table;
-mod test_set;
 mod tidy;
 mod tool;
 mod workspace;
@@ -40,7 +36,7 @@ enum Task {
     },
     /// Write the README's table of figures from eval/table.toml
     Table {
-        /// Write nothing: verify that the README is current, and score again what can be scored
+        /// Write nothing: verify that the README is current, and reach the figures again by `umlaut table`
         #[arg(long)]
         check: bool,
         /// Directory of the test sets named in eval/testsets.toml [default: $UMLAUT_DATA]
@@ -60,6 +56,11 @@ fn main() -> ExitCode {
     }
 }
 
+/// The data directory named by the environment variable `UMLAUT_DATA`.
+fn data_from_environment() -> Option<PathBuf> {
+    std::env::var_os("UMLAUT_DATA").map(PathBuf::from)
+}
+
 /// What a task that ran to its end has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -77,6 +78,6 @@ fn run(task: Task) -> Result<Verdict> {
         Task::Tidy => tidy::run(&workspace),
         Task::Golden { only } => golden::run(&workspace, only.as_deref()),
         Task::Table { check: false, .. } => table::write(&workspace),
-        Task::Table { check: true, data } => table::check(&workspace, data.or_else(test_set::data_from_environment)),
+        Task::Table { check: true, data } => table::check(&workspace, data.or_else(data_from_environment).as_deref()),
     }
 }

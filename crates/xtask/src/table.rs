@@ -1,60 +1,47 @@
-//! `cargo xtask table`: the README's figures, written from `eval/table.toml` and never by hand.
+//! `cargo xtask table`: the README's figures, and reaching them again by `umlaut table`.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
+use umlaut_ledger::readme::{self, FILE};
 
-use crate::ledger::{self, Ledger, Metric, Published, Row};
-use crate::test_set::{TestSet, TestSets};
+use crate::Verdict;
 use crate::workspace::Workspace;
-use crate::{Verdict, rescore};
-
-const BEGIN: &str = "<!-- table:begin -->\n";
-const END: &str = "<!-- table:end -->";
-const README: &str = "README.md";
 
 /// Writes the README's table.
 ///
 /// # Errors
 /// When ledger, test sets or README cannot be read or the README not written.
 pub(crate) fn write(workspace: &Workspace) -> Result<Verdict> {
-    let (readme, current) = readme_and_current(workspace.root())?;
+    let (readme, current) = readme::is_and_should_be(workspace.root())?;
     if readme == current {
-        println!("table: {README} is current");
+        println!("table: {FILE} is current");
         return Ok(Verdict::Good);
     }
-    let path = workspace.root().join(README);
+    let path = workspace.root().join(FILE);
     let draft = path.with_extension("md.part");
-    fs::write(&draft, current).and_then(|()| fs::rename(&draft, &path)).context("cannot write README.md")?;
-    println!("table: {README} is written");
+    fs::write(&draft, current)
+        .and_then(|()| fs::rename(&draft, &path))
+        .with_context(|| format!("cannot write {FILE}"))?;
+    println!("table: {FILE} is written");
     Ok(Verdict::Good)
 }
 
-/// Whether the README's table is the generated one.
-///
-/// # Errors
-/// When ledger, test sets or README cannot be read.
-pub(crate) fn is_current(root: &Path) -> Result<bool> {
-    let (readme, current) = readme_and_current(root)?;
-    Ok(readme == current)
-}
-
-/// Verifies that the README is current, and with `data` scores again every row whose model or output is kept.
+/// Verifies that the README is current, and with `data` that the figures can be reached again.
 ///
 /// # Errors
 /// When something cannot be read, built or run.
-pub(crate) fn check(workspace: &Workspace, data: Option<PathBuf>) -> Result<Verdict> {
+pub(crate) fn check(workspace: &Workspace, data: Option<&Path>) -> Result<Verdict> {
     let mut verdict = Verdict::Good;
-    if is_current(workspace.root())? {
-        println!("table: {README} is current");
+    if readme::is_current(workspace.root())? {
+        println!("table: {FILE} is current");
     } else {
-        println!("table: {README} is not current: run `cargo xtask table`");
+        println!("table: {FILE} is not current: run `cargo xtask table`");
         verdict = Verdict::Faulty;
     }
     match data {
-        Some(data) if rescore::check(workspace, &data)? == Verdict::Faulty => Ok(Verdict::Faulty),
+        Some(data) if reach(workspace, data)? == Verdict::Faulty => Ok(Verdict::Faulty),
         Some(_) => Ok(verdict),
         None => {
             println!("table: nothing scored again: name the test sets' directory by --data DIR or UMLAUT_DATA");
@@ -63,140 +50,21 @@ pub(crate) fn check(workspace: &Workspace, data: Option<PathBuf>) -> Result<Verd
     }
 }
 
-fn readme_and_current(root: &Path) -> Result<(String, String)> {
-    let readme = fs::read_to_string(root.join(README)).with_context(|| format!("cannot read {README}"))?;
-    let table = render(&Ledger::read(root)?, &TestSets::read(root)?);
-    let current = splice(&readme, &table).with_context(|| format!("{README} lacks {} and {END}", BEGIN.trim_end()))?;
-    Ok((readme, current))
-}
-
-/// `text` with what stands between the marks replaced by `table`, or `None` without the marks.
-fn splice(text: &str, table: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}{table}\n{END}{after}"))
-}
-
-/// One table for each test set that has rows, in the list's order.
-fn render(ledger: &Ledger, test_sets: &TestSets) -> String {
-    let mut text = format!("<!-- Generated from {} by `cargo xtask table`. -->\n", ledger::PATH);
-    for set in &test_sets.set {
-        let published: Vec<&Published> = ledger.published.iter().filter(|row| row.test_set == set.name).collect();
-        let rows: Vec<&Row> = ledger.row.iter().filter(|row| row.test_set == set.name).collect();
-        if !published.is_empty() || !rows.is_empty() {
-            text += &render_set(set, &published, &rows);
-        }
+/// Lets `umlaut table` translate and score every row that can be reached, into the build folder.
+fn reach(workspace: &Workspace, data: &Path) -> Result<Verdict> {
+    // The program runs in the root; the user stands elsewhere, perhaps.
+    let data = data.canonicalize().with_context(|| format!("cannot find {}", data.display()))?;
+    let output = workspace.metadata()?.target_directory.join("table");
+    if output.exists() {
+        fs::remove_dir_all(&output).with_context(|| format!("cannot replace {}", output.display()))?;
     }
-    text
-}
-
-fn render_set(set: &TestSet, published: &[&Published], rows: &[&Row]) -> String {
-    let metrics = columns(set, published, rows);
-    let labels = metrics.iter().map(|metric| metric.label().to_owned());
-    let mut text = format!("\n**{}** ({} lines)\n\n", set.title, set.lines);
-    text += &line(&["system"], labels, &["updates", "hours", "from"]);
-    text += &line(&["---"], metrics.iter().map(|_| "--:".to_owned()), &["--:", "--:", "---"]);
-    for row in published {
-        // As printed: a figure given to one decimal gains none here.
-        let figure = |metric| row.figures.get(&metric).map_or_else(String::new, ToString::to_string);
-        text += &line(&[&row.system], metrics.iter().copied().map(figure), &["", "", &row.source]);
-    }
-    for row in rows {
-        let cells = metrics.iter().map(|metric| cell(row, set, *metric));
-        let updates = row.updates.map_or_else(String::new, |updates| updates.to_string());
-        let hours = row.hours.map_or_else(String::new, |hours| format!("{hours:.1}"));
-        let recipe = format!("[`{0}`](recipes/{0})", row.recipe);
-        text += &line(&[&row.system], cells, &[&updates, &hours, &recipe]);
-    }
-    text + &signatures(rows)
-}
-
-fn line(first: &[&str], middle: impl Iterator<Item = String>, last: &[&str]) -> String {
-    let cells: Vec<String> =
-        first.iter().map(ToString::to_string).chain(middle).chain(last.iter().map(ToString::to_string)).collect();
-    format!("| {} |\n", cells.join(" | "))
-}
-
-/// A figure of ours, or that it is still to come.
-fn cell(row: &Row, set: &TestSet, metric: Metric) -> String {
-    match row.figures.get(&metric) {
-        Some(figure) => format!("{figure:.2}"),
-        None if row.figures.is_empty() && set.metrics.contains(&metric) => "not run".to_owned(),
-        None => String::new(),
-    }
-}
-
-/// The set's own metrics and whatever else a row has.
-fn columns(set: &TestSet, published: &[&Published], rows: &[&Row]) -> BTreeSet<Metric> {
-    let figures = published.iter().map(|row| &row.figures).chain(rows.iter().map(|row| &row.figures));
-    set.metrics.iter().copied().chain(figures.flat_map(|figures| figures.keys().copied())).collect()
-}
-
-/// Every distinct signature of the rows, once.
-fn signatures(rows: &[&Row]) -> String {
-    let all = rows.iter().flat_map(|row| &row.signatures);
-    let distinct: BTreeSet<String> = all.map(|(metric, text)| format!("- {}: `{text}`", metric.label())).collect();
-    let lines: Vec<String> = distinct.into_iter().collect();
-    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn test_sets() -> TestSets {
-        let side = "{ file = 'a', sha256 = '' }";
-        TestSets::parse(&format!(
-            "[[set]]\nname = 'news'\ntitle = 'News'\nlines = 3003\nmetrics = ['bleu-13a', 'chrf']\n\
-             source = {side}\nreference = {side}\n"
-        ))
-        .unwrap()
-    }
-
-    fn ledger() -> Ledger {
-        Ledger::parse(
-            "[[published]]\nsystem = 'Base'\ntest_set = 'news'\nsource = 'A paper'\nfigures = { bleu-unstated = 27.3 }\n\
-             [[row]]\nrecipe = 'small'\nsystem = 'RoPE'\ntest_set = 'news'\ncommands = []\nupdates = 8000\nhours = 2\n\
-             figures = { bleu-13a = 20.128, chrf = 51.0 }\nsignatures = { bleu-13a = 'BLEU|tok:13a', chrf = 'chrF2|nc:6' }\n\
-             [[row]]\nrecipe = 'large'\nsystem = 'RoPE, wide'\ntest_set = 'news'\ncommands = []\n",
-        )
-        .unwrap()
-    }
-
-    #[test]
-    fn a_table_has_its_set_its_columns_its_rows_and_their_signatures() {
-        let expected = "\
-<!-- Generated from eval/table.toml by `cargo xtask table`. -->
-
-**News** (3003 lines)
-
-| system | BLEU 13a | BLEU, variant not stated | chrF | updates | hours | from |
-| --- | --: | --: | --: | --: | --: | --- |
-| Base |  | 27.3 |  |  |  | A paper |
-| RoPE | 20.13 |  | 51.00 | 8000 | 2.0 | [`small`](recipes/small) |
-| RoPE, wide | not run |  | not run |  |  | [`large`](recipes/large) |
-
-- BLEU 13a: `BLEU|tok:13a`
-- chrF: `chrF2|nc:6`
-";
-        assert_eq!(render(&ledger(), &test_sets()), expected);
-    }
-
-    #[test]
-    fn a_test_set_without_rows_prints_nothing() {
-        assert!(!render(&Ledger::default(), &test_sets()).contains("News"));
-    }
-
-    #[test]
-    fn the_table_replaces_what_stands_between_the_marks() {
-        let text = format!("Before.\n{BEGIN}old\n{END}\nAfter.\n");
-        let expected = format!("Before.\n{BEGIN}new\n\n{END}\nAfter.\n");
-        assert_eq!(splice(&text, "new\n"), Some(expected.clone()));
-        assert_eq!(splice(&expected, "new\n"), Some(expected));
-    }
-
-    #[test]
-    fn without_marks_nothing_is_replaced() {
-        assert_eq!(splice("Before.\n", "new\n"), None);
+    let program = workspace.build_release(&["--locked", "--package", "umlaut"])?.join("umlaut");
+    let mut command = std::process::Command::new(program);
+    command.current_dir(workspace.root()).arg("table").arg("--data").arg(data).arg("-o").arg(output);
+    let status = command.status().context("cannot start umlaut")?;
+    match status.code() {
+        Some(0) => Ok(Verdict::Good),
+        Some(1) => Ok(Verdict::Faulty),
+        _ => anyhow::bail!("umlaut table failed ({status})"),
     }
 }

@@ -1,15 +1,14 @@
 //! `umlaut score`: BLEU, chrF and TER of a system, with intervals and paired tests.
 
 use std::io::{Write, stdout};
-use std::iter::from_fn;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use umlaut_metrics::{Averaging, Baseline, Case, Compounds, Corpus, Evaluation, Metric, Options};
 use umlaut_metrics::{PairedTest, TestSet, Tokenizer};
-use umlaut_text::corpus::LineReader;
+use umlaut_text::corpus::read_lines;
 
 /// Arguments of `umlaut score`; files are plain, gzip or Zstandard, with one segment a line.
 #[derive(Debug, clap::Args)]
@@ -59,8 +58,8 @@ pub(crate) struct ScoreArgs {
 pub(crate) fn run(args: &ScoreArgs) -> Result<()> {
     let has_bleu = args.metrics.iter().any(|metric| matches!(metric, Metric::Bleu(_)));
     ensure!(has_bleu || !args.compound_split, "--compound-split concerns BLEU, which --metrics leaves out");
-    let (hypotheses, other) = (read(&args.hypotheses)?, args.paired.as_deref().map(read).transpose()?);
-    let references = args.references.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    let (hypotheses, other) = (read_lines(&args.hypotheses)?, args.paired.as_deref().map(read_lines).transpose()?);
+    let references = args.references.iter().map(read_lines).collect::<Result<Vec<_>, _>>()?;
     let references: Vec<&[String]> = references.iter().map(Vec::as_slice).collect();
     let system = Corpus::new(&hypotheses, &references).with_context(|| args.hypotheses.display().to_string())?;
     for warning in system.warnings(args.tokenize) {
@@ -91,9 +90,4 @@ fn options(args: &ScoreArgs) -> Options {
         compounds: if args.compound_split { Compounds::Split } else { Compounds::Whole },
         averaging: if args.chrf_eps_smoothing { Averaging::EveryOrder } else { Averaging::EffectiveOrder },
     }
-}
-
-fn read(path: &Path) -> Result<Vec<String>> {
-    let mut reader = LineReader::open(path)?;
-    from_fn(|| Some(reader.next_line().transpose()?.map(str::to_owned))).map(|line| Ok(line?)).collect()
 }

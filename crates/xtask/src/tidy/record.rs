@@ -1,15 +1,15 @@
 //! The record of what was reached: recipes and their rows, the README's table, checksums of vocabularies and test sets.
 
 use std::collections::BTreeSet;
+use std::error::Error as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use umlaut_ledger::{Ledger, LedgerError, PATH, TEST_SETS_PATH, TestSets, checksum, readme};
+
 use super::Fault;
-use crate::ledger::{self, Ledger};
-use crate::test_set::{self, TestSets};
-use crate::{checksum, table};
 
 const SUMS: &str = "vocab/SHA256SUMS";
 
@@ -24,13 +24,13 @@ pub(super) fn faults(root: &Path, files: &[PathBuf]) -> Result<Vec<Fault>> {
         (Ok(ledger), Ok(test_sets)) => {
             let names: Vec<&str> = recipes.iter().map(String::as_str).collect();
             let in_ledger = ledger.faults(&test_sets.names(), &names).into_iter().chain(missing(&ledger, root));
-            faults.extend(in_ledger.map(|message| Fault::new(ledger::PATH, message)));
-            faults.extend(test_sets.faults().into_iter().map(|message| Fault::new(test_set::PATH, message)));
+            faults.extend(in_ledger.map(|message| Fault::new(PATH, message)));
+            faults.extend(test_sets.faults().into_iter().map(|message| Fault::new(TEST_SETS_PATH, message)));
             faults.extend(fault_of_readme(root));
         }
         (ledger, test_sets) => {
             let unread = [ledger.err(), test_sets.err()].into_iter().flatten();
-            faults.extend(unread.map(|error| Fault::new("eval", format!("{error:#}"))));
+            faults.extend(unread.map(|error| Fault::new("eval", in_full(&error))));
         }
     }
     faults.extend(faults_of_vocabularies(root, files)?);
@@ -75,11 +75,17 @@ fn missing(ledger: &Ledger, root: &Path) -> Vec<String> {
 }
 
 fn fault_of_readme(root: &Path) -> Option<Fault> {
-    match table::is_current(root) {
+    match readme::is_current(root) {
         Ok(true) => None,
         Ok(false) => Some(Fault::new("README.md", "the table is not the generated one: run `cargo xtask table`")),
-        Err(error) => Some(Fault::new("README.md", format!("{error:#}"))),
+        Err(error) => Some(Fault::new("README.md", in_full(&error))),
     }
+}
+
+/// An error with its reason.
+fn in_full(error: &LedgerError) -> String {
+    let reason = error.source().map(|source| format!(": {source}"));
+    format!("{error}{}", reason.unwrap_or_default())
 }
 
 fn faults_of_vocabularies(root: &Path, files: &[PathBuf]) -> Result<Vec<Fault>> {

@@ -4,116 +4,88 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::error::LedgerError;
+use crate::metric::Metric;
+use crate::test_set;
 
 /// Where the ledger lies.
-pub(crate) const PATH: &str = "eval/table.toml";
+pub const PATH: &str = "eval/table.toml";
 
 /// The ledger.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Ledger {
+pub struct Ledger {
     /// What others have published.
     #[serde(default)]
-    pub(crate) published: Vec<Published>,
+    pub published: Vec<Published>,
     /// What our recipes reach.
     #[serde(default)]
-    pub(crate) row: Vec<Row>,
+    pub row: Vec<Row>,
+    /// Recipes to hold against each other.
+    #[serde(default)]
+    pub study: Vec<Study>,
 }
 
 /// A figure of others.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Published {
+pub struct Published {
     /// The system.
-    pub(crate) system: String,
+    pub system: String,
     /// A name of `eval/testsets.toml`.
-    pub(crate) test_set: String,
+    pub test_set: String,
     /// Where the figures were printed.
-    pub(crate) source: String,
+    pub source: String,
     /// By metric.
-    pub(crate) figures: BTreeMap<Metric, f64>,
+    pub figures: BTreeMap<Metric, f64>,
 }
 
 /// A recipe on a test set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Row {
+pub struct Row {
     /// A folder of `recipes/`.
-    pub(crate) recipe: String,
+    pub recipe: String,
     /// What the recipe builds, in a few words.
-    pub(crate) system: String,
+    pub system: String,
     /// A name of `eval/testsets.toml`.
-    pub(crate) test_set: String,
+    pub test_set: String,
     /// The model directory, from the root, if it is kept in the repository.
-    pub(crate) model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
     /// Our translation of the test set, from `eval/`, if it is kept in the repository.
-    pub(crate) output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Options of `translate` that reach the figures.
     #[serde(default)]
-    pub(crate) translate: Vec<String>,
+    pub translate: Vec<String>,
     /// Parameter updates of the run.
-    pub(crate) updates: Option<u64>,
+    pub updates: Option<u64>,
     /// Hours of the run, on the machine named by the recipe's README.
-    pub(crate) hours: Option<f64>,
+    pub hours: Option<f64>,
     /// What to type, from data to figure.
-    pub(crate) commands: Vec<String>,
+    pub commands: Vec<String>,
     /// By metric; none when the recipe was not run.
     #[serde(default)]
-    pub(crate) figures: BTreeMap<Metric, f64>,
+    pub figures: BTreeMap<Metric, f64>,
     /// One for each figure.
     #[serde(default)]
-    pub(crate) signatures: BTreeMap<Metric, String>,
+    pub signatures: BTreeMap<Metric, String>,
 }
 
-/// A metric, to the last detail that moves its figure.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Metric {
-    /// BLEU on text tokenised by sacreBLEU's `13a`.
-    #[serde(rename = "bleu-13a")]
-    Bleu13a,
-    /// BLEU on text tokenised by sacreBLEU's `intl`.
-    BleuIntl,
-    /// BLEU on tokenised text with hyphenated compounds split.
-    BleuSplit,
-    /// BLEU on the tokens as they stand.
-    BleuNone,
-    /// BLEU of a variant that its source does not state.
-    BleuUnstated,
-    /// chrF.
-    Chrf,
-    /// Translation edit rate.
-    Ter,
-}
-
-impl Metric {
-    /// The head of its column.
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Self::Bleu13a => "BLEU 13a",
-            Self::BleuIntl => "BLEU intl",
-            Self::BleuSplit => "BLEU tokenised, compounds split",
-            Self::BleuNone => "BLEU on given tokens",
-            Self::BleuUnstated => "BLEU, variant not stated",
-            Self::Chrf => "chrF",
-            Self::Ter => "TER",
-        }
-    }
-
-    /// The options that make `umlaut score` compute it; `None` when nobody can.
-    pub(crate) fn score_options(self) -> Option<&'static [&'static str]> {
-        match self {
-            Self::Bleu13a => Some(&["--metrics", "bleu", "--tokenize", "13a"]),
-            Self::BleuIntl => Some(&["--metrics", "bleu", "--tokenize", "intl"]),
-            Self::BleuSplit => Some(&["--metrics", "bleu", "--tokenize", "13a", "--compound-split"]),
-            Self::BleuNone => Some(&["--metrics", "bleu", "--tokenize", "none"]),
-            Self::BleuUnstated => None,
-            Self::Chrf => Some(&["--metrics", "chrf"]),
-            Self::Ter => Some(&["--metrics", "ter"]),
-        }
-    }
+/// Recipes that differ in one thing, held against each other on test sets that have a row for each of them, as they
+/// are and with neighbouring lines joined to longer inputs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// What is compared, and what it stands for.
+    pub title: String,
+    /// Folders of `recipes/`.
+    pub recipes: Vec<String>,
+    /// Names of `eval/testsets.toml`.
+    pub test_sets: Vec<String>,
+    /// How many neighbouring lines make an input, one number after the other; at least 2 each.
+    pub join: Vec<usize>,
 }
 
 impl Ledger {
@@ -121,28 +93,42 @@ impl Ledger {
     ///
     /// # Errors
     /// When it is missing or not what the types above say.
-    pub(crate) fn read(root: &Path) -> Result<Self> {
-        let text = fs::read_to_string(root.join(PATH)).with_context(|| format!("cannot read {PATH}"))?;
-        Self::parse(&text).context(PATH)
+    pub fn read(root: &Path) -> Result<Self, LedgerError> {
+        let path = root.join(PATH);
+        let text = fs::read_to_string(&path).map_err(|source| LedgerError::Read { path, source })?;
+        Self::parse(&text)
     }
 
     /// Reads a ledger's text.
     ///
     /// # Errors
     /// Where the text departs from the types above.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        Ok(toml::from_str(text)?)
+    pub fn parse(text: &str) -> Result<Self, LedgerError> {
+        toml::from_str(text).map_err(|source| LedgerError::Format { path: PATH, source: Box::new(source) })
+    }
+
+    /// The row of a recipe on a test set.
+    #[must_use]
+    pub fn find(&self, recipe: &str, test_set: &str) -> Option<&Row> {
+        self.row.iter().find(|row| row.recipe == recipe && row.test_set == test_set)
     }
 
     /// What is wrong with the ledger in itself, given the names of test sets and recipes; one line each.
-    pub(crate) fn faults(&self, test_sets: &[&str], recipes: &[&str]) -> Vec<String> {
+    #[must_use]
+    pub fn faults(&self, test_sets: &[&str], recipes: &[&str]) -> Vec<String> {
         let mut faults = Vec::new();
         for set in self.published.iter().map(|row| &row.test_set).chain(self.row.iter().map(|row| &row.test_set)) {
             if !test_sets.contains(&set.as_str()) {
-                faults.push(format!("test set `{set}` is not in {}", crate::test_set::PATH));
+                faults.push(format!("test set `{set}` is not in {}", test_set::PATH));
             }
         }
         faults.extend(self.row.iter().flat_map(|row| row.faults(recipes)));
+        for (index, row) in self.row.iter().enumerate() {
+            if self.row[..index].iter().any(|other| other.name() == row.name()) {
+                faults.push(format!("{} stands there twice", row.name()));
+            }
+        }
+        faults.extend(self.study.iter().flat_map(|study| study.faults(self)));
         let without_row = recipes.iter().filter(|recipe| !self.row.iter().any(|row| row.recipe == **recipe));
         faults.extend(without_row.map(|recipe| format!("recipe `{recipe}` has no row")));
         faults
@@ -150,9 +136,15 @@ impl Ledger {
 }
 
 impl Row {
+    /// What the row is called: the recipe and the test set.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} on {}", self.recipe, self.test_set)
+    }
+
     fn faults(&self, recipes: &[&str]) -> Vec<String> {
         let mut faults = Vec::new();
-        let mut report = |fault: String| faults.push(format!("{} on {}: {fault}", self.recipe, self.test_set));
+        let mut report = |fault: String| faults.push(format!("{}: {fault}", self.name()));
         if !recipes.contains(&self.recipe.as_str()) {
             report("there is no such recipe".to_owned());
         }
@@ -160,7 +152,7 @@ impl Row {
             report("no command says how it is reached".to_owned());
         }
         for metric in self.figures.keys() {
-            if metric.score_options().is_none() {
+            if *metric == Metric::BleuUnstated {
                 report("a figure of our own states its metric".to_owned());
             } else if !self.signatures.contains_key(metric) {
                 report(format!("{} has no signature", metric.label()));
@@ -168,6 +160,25 @@ impl Row {
         }
         for metric in self.signatures.keys().filter(|metric| !self.figures.contains_key(metric)) {
             report(format!("{} has a signature and no figure", metric.label()));
+        }
+        faults
+    }
+}
+
+impl Study {
+    fn faults(&self, ledger: &Ledger) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut report = |fault: String| faults.push(format!("study `{}`: {fault}", self.title));
+        if self.recipes.len() < 2 {
+            report("it takes two recipes to compare".to_owned());
+        }
+        if self.join.iter().any(|lines| *lines < 2) {
+            report("fewer than 2 lines are not joined".to_owned());
+        }
+        for set in &self.test_sets {
+            for recipe in self.recipes.iter().filter(|recipe| ledger.find(recipe, set).is_none()) {
+                report(format!("there is no row {recipe} on {set}"));
+            }
         }
         faults
     }
@@ -224,6 +235,26 @@ mod tests {
     #[test]
     fn an_unknown_field_is_refused_by_name() {
         let error = Ledger::parse("[[row]]\nblue = 1").unwrap_err();
-        assert!(format!("{error:#}").contains("blue"), "{error:#}");
+        assert_eq!(error.to_string(), PATH);
+        let reason = std::error::Error::source(&error).unwrap().to_string();
+        assert!(reason.contains("blue"), "{reason}");
+    }
+
+    #[test]
+    fn a_recipe_has_one_row_for_a_test_set() {
+        let ledger = Ledger::parse(&ROW.repeat(2)).unwrap();
+        assert_eq!(ledger.faults(&["news"], &["small"]), ["small on news stands there twice"]);
+    }
+
+    #[test]
+    fn a_study_holds_rows_against_each_other_that_there_are() {
+        let study = |recipes: &str, join: &str| {
+            let study = format!("[[study]]\ntitle = 'S'\nrecipes = {recipes}\ntest_sets = ['news']\njoin = {join}");
+            Ledger::parse(&format!("{ROW}{study}")).unwrap().faults(&["news"], &["small"])
+        };
+        assert!(study("['small', 'small']", "[2, 3]").is_empty());
+        assert_eq!(study("['small', 'large']", "[2]"), ["study `S`: there is no row large on news"]);
+        assert_eq!(study("['small', 'small']", "[1]"), ["study `S`: fewer than 2 lines are not joined"]);
+        assert_eq!(study("['small']", "[2]"), ["study `S`: it takes two recipes to compare"]);
     }
 }

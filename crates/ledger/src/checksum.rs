@@ -5,14 +5,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
+
+use crate::error::LedgerError;
 
 /// The checksum of everything `reader` yields: 64 lower-case hexadecimal digits.
 ///
 /// # Errors
 /// When reading fails.
-pub(crate) fn of_reader(mut reader: impl Read) -> io::Result<String> {
+pub fn of_reader(mut reader: impl Read) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -21,24 +22,42 @@ pub(crate) fn of_reader(mut reader: impl Read) -> io::Result<String> {
             length => hasher.update(&buffer[..length]),
         }
     }
-    Ok(hasher.finalize().iter().fold(String::with_capacity(64), |mut digits, byte| {
+    Ok(hexadecimal(&hasher.finalize()))
+}
+
+/// The checksum of `bytes`.
+#[must_use]
+pub fn of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut digits, byte| {
         // Writing to a string cannot fail.
         let _ = write!(digits, "{byte:02x}");
         digits
-    }))
+    })
 }
 
 /// The checksum of a file's bytes.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(crate) fn of_file(path: &Path) -> Result<String> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    of_reader(file).with_context(|| format!("cannot read {}", path.display()))
+pub fn of_file(path: &Path) -> Result<String, LedgerError> {
+    let sum = File::open(path).and_then(of_reader);
+    sum.map_err(|source| LedgerError::Read { path: path.to_owned(), source })
+}
+
+/// The checksum of the list that `sha256sum` writes of `files`, in the order given: `CHECKSUM  NAME` a line.
+#[must_use]
+pub fn of_list(files: &[(String, String)]) -> String {
+    let list: String = files.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect();
+    of_bytes(list.as_bytes())
 }
 
 /// Whether `text` has a checksum's form.
-pub(crate) fn is_well_formed(text: &str) -> bool {
+#[must_use]
+pub fn is_well_formed(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
@@ -46,7 +65,7 @@ pub(crate) fn is_well_formed(text: &str) -> bool {
 ///
 /// # Errors
 /// The first line that is not `CHECKSUM  NAME`.
-pub(crate) fn parse_list(list: &str) -> Result<Vec<(String, String)>, String> {
+pub fn parse_list(list: &str) -> Result<Vec<(String, String)>, String> {
     list.lines().filter(|line| !line.trim().is_empty()).map(parse_line).collect()
 }
 
@@ -68,6 +87,7 @@ mod tests {
     #[test]
     fn the_checksum_of_abc_is_the_one_in_the_standard() {
         assert_eq!(of_reader(&b"abc"[..]).unwrap(), ABC);
+        assert_eq!(of_bytes(b"abc"), ABC);
     }
 
     #[test]
@@ -75,6 +95,13 @@ mod tests {
         let list = format!("{ABC}  joint.model\n{ABC} *other.model\n");
         let expected = vec![("joint.model".to_owned(), ABC.to_owned()), ("other.model".to_owned(), ABC.to_owned())];
         assert_eq!(parse_list(&list).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_checksum_of_a_list_is_that_of_its_text() {
+        let list = format!("{ABC}  a\n{ABC}  b\n");
+        let files = parse_list(&list).unwrap();
+        assert_eq!(of_list(&files), of_bytes(list.as_bytes()));
     }
 
     #[test]
