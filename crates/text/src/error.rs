@@ -83,6 +83,14 @@ pub enum TextError {
         /// The reason.
         reason: &'static str,
     },
+    /// A file is not a shard of ids that can be used.
+    #[error("{} is not a usable shard: {reason}", path.display())]
+    NotAShard {
+        /// The file.
+        path: PathBuf,
+        /// The reason, and what to do.
+        reason: String,
+    },
     /// BPE-dropout was asked of a vocabulary that is not BPE.
     #[error("{name}: BPE-dropout needs a BPE vocabulary without user-defined or unused pieces")]
     NoDropout {

@@ -121,32 +121,91 @@ pub fn load_augmented(
         let mut reader = BitextReader::open(files)?;
         augmenter.begin_file();
         loop {
-            let chunk = read_chunk(&mut reader, selected, &mut augmenter, &mut report)?;
+            let chunk = read_chunk(&mut reader, CHUNK_PAIRS, selected, &mut augmenter, &mut report)?;
             if chunk.is_empty() {
                 break;
             }
-            for (src, tgt) in encode_chunk(&chunk, vocab) {
-                let verdict = filter.reason(src.len(), tgt.len());
-                report.count(verdict);
-                if verdict.is_none() {
-                    corpus.src.push(&src);
-                    corpus.tgt.push(&tgt);
-                }
-            }
+            keep_chunk(&chunk, filter, vocab, &mut corpus, &mut report);
         }
     }
     Ok((corpus, report))
 }
 
-/// The next selected pairs and what is made of them, about a chunk; none at the end.
+/// Cuts parallel corpora, one after the other, into pieces of so many lines: a corpus of any size in the memory of one
+/// piece.
+#[derive(Debug)]
+pub struct PairCutter<'a> {
+    /// Those that have not been opened yet.
+    files: &'a [BitextFiles],
+    reader: Option<BitextReader>,
+    filter: PairFilter,
+    vocab: &'a Vocab,
+}
+
+impl<'a> PairCutter<'a> {
+    /// Begins before the first line of the first files.
+    #[must_use]
+    pub fn new(files: &'a [BitextFiles], filter: &PairFilter, vocab: &'a Vocab) -> Self {
+        Self { files, reader: None, filter: *filter, vocab }
+    }
+
+    /// What the filter keeps of the next `lines` pairs, as ids. Fewer are read only at the end.
+    ///
+    /// # Errors
+    /// What reading reports.
+    pub fn next_piece(&mut self, lines: usize) -> Result<(PairCorpus, FilterReport), TextError> {
+        let mut corpus = PairCorpus::new(self.vocab.len());
+        let mut report = FilterReport::default();
+        let mut nothing_made = Augmenter::new(Augment::default(), 0);
+        while (report.read as usize) < lines {
+            let Some(reader) = self.reader()? else { break };
+            let wanted = (lines - report.read as usize).min(CHUNK_PAIRS);
+            let chunk = read_chunk(reader, wanted, None, &mut nothing_made, &mut report)?;
+            if chunk.is_empty() {
+                self.reader = None;
+            }
+            keep_chunk(&chunk, &self.filter, self.vocab, &mut corpus, &mut report);
+        }
+        Ok((corpus, report))
+    }
+
+    /// Passes over the next `lines` pairs.
+    ///
+    /// # Errors
+    /// What reading reports.
+    pub fn skip(&mut self, lines: usize) -> Result<(), TextError> {
+        let mut left = lines;
+        while left > 0 {
+            let Some(reader) = self.reader()? else { break };
+            match reader.next_pair()? {
+                Some(_) => left -= 1,
+                None => self.reader = None,
+            }
+        }
+        Ok(())
+    }
+
+    /// The reader of the present files, `None` after the last.
+    fn reader(&mut self) -> Result<Option<&mut BitextReader>, TextError> {
+        if self.reader.is_none() {
+            let Some((first, rest)) = self.files.split_first() else { return Ok(None) };
+            self.reader = Some(BitextReader::open(first)?);
+            self.files = rest;
+        }
+        Ok(self.reader.as_mut())
+    }
+}
+
+/// The next selected pairs and what is made of them, about `wanted`; none at the end.
 fn read_chunk(
     reader: &mut BitextReader,
+    wanted: usize,
     selected: Option<&BTreeSet<String>>,
     augmenter: &mut Augmenter,
     report: &mut FilterReport,
 ) -> Result<Vec<(String, String)>, TextError> {
     let mut chunk = Vec::new();
-    while chunk.len() < CHUNK_PAIRS {
+    while chunk.len() < wanted {
         let Some(pair) = reader.next_pair()? else { break };
         let is_selected = selected.is_none_or(|names| pair.name.is_some_and(|name| names.contains(name)));
         if is_selected {
@@ -159,6 +218,24 @@ fn read_chunk(
         }
     }
     Ok(chunk)
+}
+
+/// Adds to the corpus what the filter keeps of a chunk.
+fn keep_chunk(
+    chunk: &[(String, String)],
+    filter: &PairFilter,
+    vocab: &Vocab,
+    corpus: &mut PairCorpus,
+    report: &mut FilterReport,
+) {
+    for (src, tgt) in encode_chunk(chunk, vocab) {
+        let verdict = filter.reason(src.len(), tgt.len());
+        report.count(verdict);
+        if verdict.is_none() {
+            corpus.src.push(&src);
+            corpus.tgt.push(&tgt);
+        }
+    }
 }
 
 fn encode_chunk(chunk: &[(String, String)], vocab: &Vocab) -> Vec<(Vec<TokenId>, Vec<TokenId>)> {

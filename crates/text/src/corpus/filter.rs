@@ -81,6 +81,19 @@ impl FilterReport {
             Some(Dropped::Ratio) => self.ratio += 1,
         }
     }
+
+    /// Both counts together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            read: self.read + other.read,
+            kept: self.kept + other.kept,
+            not_selected: self.not_selected + other.not_selected,
+            empty: self.empty + other.empty,
+            too_long: self.too_long + other.too_long,
+            ratio: self.ratio + other.ratio,
+        }
+    }
 }
 
 impl fmt::Display for FilterReport {
