@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use umlaut_text::batch::{Batch, pad, plan_batches, plan_lines};
-use umlaut_text::corpus::{Augmenter, BitextFiles, EmptySide, PairCorpus, PairFilter, load_augmented, load_pairs};
+use umlaut_text::corpus::{
+    Augmenter, BitextFiles, EmptySide, PairCorpus, PairFilter, ShardSet, load_augmented, load_pairs,
+};
 use umlaut_text::rng::mix;
 use umlaut_text::{TokenId, Vocab};
 
@@ -28,10 +30,28 @@ pub struct TrainingData {
     recipe: Recipe,
     folder: PathBuf,
     vocab: Vocab,
-    corpus: PairCorpus,
+    pairs: Pairs,
     lengths: Vec<(usize, usize)>,
     plan: Vec<Vec<u32>>,
     position: Position,
+}
+
+/// Where the pairs of a stage are.
+#[derive(Debug)]
+enum Pairs {
+    /// In memory.
+    Corpus(PairCorpus),
+    /// On disk, with the numbers of those that the filter keeps.
+    Shards(ShardSet, Vec<u32>),
+}
+
+impl Pairs {
+    fn get(&self, index: u32) -> Result<[Vec<TokenId>; 2], TrainError> {
+        Ok(match self {
+            Self::Corpus(corpus) => [corpus.src.get(index as usize), corpus.tgt.get(index as usize)],
+            Self::Shards(shards, kept) => shards.pair(kept[index as usize] as usize)?.into(),
+        })
+    }
 }
 
 impl TrainingData {
@@ -40,9 +60,9 @@ impl TrainingData {
     /// # Errors
     /// If a file cannot be read or nothing is left after the filter.
     pub fn open(recipe: &Recipe, folder: &Path, vocab: Vocab, position: Position) -> Result<Self, TrainError> {
-        let corpus = PairCorpus::new(vocab.len());
+        let pairs = Pairs::Corpus(PairCorpus::new(vocab.len()));
         let (recipe, folder) = (recipe.clone(), folder.to_owned());
-        let mut data = Self { recipe, folder, vocab, corpus, lengths: Vec::new(), plan: Vec::new(), position };
+        let mut data = Self { recipe, folder, vocab, pairs, lengths: Vec::new(), plan: Vec::new(), position };
         data.load()?;
         Ok(data)
     }
@@ -73,7 +93,8 @@ impl TrainingData {
             self.position = Position { epoch: self.position.epoch + 1, batch: 0, ..self.position };
             self.plan()?;
         }
-        let pairs: Vec<_> = self.plan[self.position.batch].iter().map(|pair| self.pair(*pair)).collect();
+        let pairs = self.plan[self.position.batch].iter().map(|pair| self.pair(*pair));
+        let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
         self.position.batch += 1;
         Ok(pad(&pairs, &self.vocab))
     }
@@ -86,15 +107,23 @@ impl TrainingData {
         let filter = self.recipe.data.filter;
         let filter =
             PairFilter { max_tokens: Some(filter.max_tokens.map_or(longest, |max| max.min(longest))), ..filter };
-        let augmenter = Augmenter::new(stage.augment, mix(&[self.recipe.seed, self.position.stage as u64]));
-        let (corpus, report) = load_augmented(&files, stage.corpora.as_ref(), &filter, augmenter, &self.vocab)?;
+        let report = if let Some(shards) = &stage.shards {
+            let set = ShardSet::open(self.folder.join(shards), &self.vocab)?;
+            let kept = set.kept(&filter)?;
+            (self.pairs, self.lengths) = (Pairs::Shards(set, kept.pairs), kept.lengths);
+            kept.report
+        } else {
+            let augmenter = Augmenter::new(stage.augment, mix(&[self.recipe.seed, self.position.stage as u64]));
+            let (corpus, report) = load_augmented(&files, stage.corpora.as_ref(), &filter, augmenter, &self.vocab)?;
+            self.lengths = corpus.lengths();
+            self.pairs = Pairs::Corpus(corpus);
+            report
+        };
         eprintln!("stage {}: {report}", self.position.stage);
-        if corpus.is_empty() {
-            let path = files.first().map_or_else(PathBuf::new, |files| files.src.clone());
+        if self.lengths.is_empty() {
+            let path = files.first().map(|files| &files.src).or(stage.shards.as_ref()).cloned().unwrap_or_default();
             return Err(TrainError::Run { path, reason: "no pair is left to train on".into() });
         }
-        self.lengths = corpus.lengths();
-        self.corpus = corpus;
         self.plan()
     }
 
@@ -105,18 +134,18 @@ impl TrainingData {
     }
 
     /// A pair as this epoch sees it.
-    fn pair(&self, index: u32) -> (Vec<TokenId>, Vec<TokenId>) {
-        let sides = [&self.corpus.src, &self.corpus.tgt];
-        let [src, tgt] = [0, 1].map(|side: usize| {
-            let ids = sides[side].get(index as usize);
-            let probability = self.recipe.bpe_dropout;
-            if probability == 0.0 {
-                return ids;
-            }
+    fn pair(&self, index: u32) -> Result<(Vec<TokenId>, Vec<TokenId>), TrainError> {
+        let pair = self.pairs.get(index)?;
+        let probability = self.recipe.bpe_dropout;
+        if probability == 0.0 {
+            return Ok(pair.into());
+        }
+        let dropped = |side: usize| {
             let seed = mix(&[self.recipe.seed, self.position.epoch, u64::from(index), side as u64]);
-            self.vocab.resegment(&ids, probability, seed).unwrap_or(ids)
-        });
-        (src, tgt)
+            self.vocab.resegment(&pair[side], probability, seed)
+        };
+        let [src, tgt] = [0, 1].map(|side: usize| dropped(side).unwrap_or_else(|_| pair[side].clone()));
+        Ok((src, tgt))
     }
 }
 

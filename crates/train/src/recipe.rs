@@ -44,7 +44,7 @@ pub struct Recipe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
-    /// The vocabulary, relative to the recipe's folder.
+    /// The vocabulary, relative to the recipe's folder or, where there is no such file, to the data folder.
     pub vocab: PathBuf,
     /// Training data, one stage after the other.
     pub stages: Vec<Stage>,
@@ -65,7 +65,12 @@ pub struct Stage {
     /// The first update made on it; 0 for the first stage.
     pub from_update: u64,
     /// Its files, relative to the data folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<BitextFiles>,
+    /// Instead of files: a folder of shards that `umlaut prepare` made, relative to the data folder. Pairs are then read
+    /// from disk when a batch needs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<PathBuf>,
     /// Names of the corpora to keep, from the files' names; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpora: Option<BTreeSet<String>>,
@@ -110,6 +115,23 @@ pub struct Run {
 
 fn log_every() -> u64 {
     20
+}
+
+impl Stage {
+    fn check(&self) -> Result<(), String> {
+        match (&self.shards, self.files.is_empty()) {
+            (Some(_), false) => Err("a stage of data.stages names files or shards, not both".into()),
+            (None, true) => Err("a stage of data.stages names neither files nor shards".into()),
+            (Some(_), true) if self.corpora.is_some() => {
+                Err("shards hold no names of corpora: data.stages.corpora goes with files".into())
+            }
+            (Some(_), true) if !is_none(&self.augment) => {
+                Err("shards hold no text to reshape: data.stages.augment goes with files".into())
+            }
+            _ if !self.augment.is_valid() => Err("the shares of data.stages.augment lie in [0, 1]".into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Recipe {
@@ -161,10 +183,7 @@ impl Recipe {
         if starts.next() != Some(0) || !self.data.stages.is_sorted_by(|a, b| a.from_update < b.from_update) {
             return Err("data.stages begin at update 0 and follow each other".into());
         }
-        if !self.data.stages.iter().all(|stage| stage.augment.is_valid()) {
-            return Err("the shares of data.stages.augment lie in [0, 1]".into());
-        }
-        Ok(())
+        self.data.stages.iter().try_for_each(Stage::check)
     }
 
     /// The stage whose data makes `update`.

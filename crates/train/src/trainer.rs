@@ -27,12 +27,20 @@ const MAX_SKIPPED_IN_A_ROW: u32 = 5;
 /// The folders of a run.
 #[derive(Clone, Debug)]
 pub struct Folders {
-    /// The recipe's, which the vocabulary's path is relative to.
+    /// The recipe's, which the vocabulary's path is relative to where the file is there.
     pub recipe: PathBuf,
     /// What the paths of the data are relative to.
     pub data: PathBuf,
     /// Where checkpoints and log are written.
     pub run: PathBuf,
+}
+
+impl Folders {
+    /// The recipe's vocabulary: beside the recipe, or among the data where it was prepared with them.
+    fn vocab(&self, recipe: &Recipe) -> PathBuf {
+        let [beside, prepared] = [&self.recipe, &self.data].map(|folder| folder.join(&recipe.data.vocab));
+        if !beside.exists() && prepared.exists() { prepared } else { beside }
+    }
 }
 
 /// What happens when a resumed run is given another recipe.
@@ -135,8 +143,7 @@ where
         adam: Adam<B>,
         state: State,
     ) -> Result<Self, TrainError> {
-        let vocab_file = folders.recipe.join(&recipe.data.vocab);
-        let vocab = Vocab::open(&vocab_file)?;
+        let vocab = Vocab::open(folders.vocab(&recipe))?;
         vocab.check_len(recipe.model.vocab, folders.recipe.join(recipe::FILE))?;
         let validation = validation_batches(&recipe, &folders.data, &vocab)?;
         let examples = examples(&validation, &vocab);

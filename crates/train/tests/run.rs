@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use burn::backend::Autodiff;
 use burn_flex::{Flex, FlexDevice};
 use umlaut_model::directory::{WEIGHTS, read_arrays};
+use umlaut_text::Vocab;
+use umlaut_text::corpus::shard::{ShardMark, shard_bytes, shard_name};
+use umlaut_text::corpus::{PairCutter, PairFilter};
 use umlaut_text::vocab::VocabRecipe;
 use umlaut_train::trainer::{Changes, Folders};
-use umlaut_train::{Outcome, Recipe, TrainError, Trainer, checkpoint, log};
+use umlaut_train::{Outcome, Recipe, TrainError, Trainer, checkpoint, data, log};
 
 type B = Autodiff<Flex>;
 
@@ -121,6 +124,63 @@ fn a_resumed_run_is_one_that_never_stopped_bit_for_bit() {
     let bytes = |run: &Path, name: &str| fs::read(checkpoint::folder(run, 20).join(name)).unwrap();
     for name in [WEIGHTS, "optimizer.safetensors", "config.json", "vocab.model"] {
         assert!(bytes(&whole, name) == bytes(&parts, name), "{name} differs");
+    }
+}
+
+/// The recipe with the data of each stage as shards of 60 lines.
+fn in_shards(kitchen: &Kitchen, mut recipe: Recipe) -> Recipe {
+    let vocab = Vocab::open(kitchen.dir.path().join("v.model")).unwrap();
+    for (number, stage) in recipe.data.stages.iter_mut().enumerate() {
+        let files = std::mem::take(&mut stage.files);
+        let files: Vec<_> = files.iter().map(|files| data::within(kitchen.dir.path(), files)).collect();
+        let name = format!("shards-{number}");
+        let folder = kitchen.dir.path().join(&name);
+        fs::create_dir(&folder).unwrap();
+        let mut cutter = PairCutter::new(&files, &PairFilter::default(), &vocab);
+        for number in 0..4 {
+            let mark = ShardMark { number, count: 4, origin: [1; 32] };
+            let (corpus, _) = cutter.next_piece(60).unwrap();
+            fs::write(folder.join(shard_name(number)), shard_bytes(&corpus, &vocab, &mark)).unwrap();
+        }
+        stage.shards = Some(name.into());
+    }
+    recipe
+}
+
+#[test]
+fn shards_train_the_weights_that_files_do_bit_for_bit() {
+    let kitchen = Kitchen::new();
+    let mut recipe = kitchen.recipe();
+    recipe.data.filter.max_tokens = Some(12);
+    kitchen.new_run(recipe.clone(), "files").unwrap();
+    let recipe = in_shards(&kitchen, recipe);
+    // The vocabulary is not beside the recipe but among the data, as `umlaut prepare` leaves it.
+    let folders = Folders { recipe: kitchen.run("nowhere"), ..kitchen.folders("shards") };
+    Trainer::<B>::new(recipe, &folders, &FlexDevice).unwrap().run(|_| ()).unwrap();
+    let (files, shards) = (kitchen.run("files"), kitchen.run("shards"));
+    assert_eq!(losses(&files), losses(&shards));
+    let bytes = |run: &Path, name: &str| fs::read(checkpoint::folder(run, 20).join(name)).unwrap();
+    for name in [WEIGHTS, "optimizer.safetensors"] {
+        assert!(bytes(&files, name) == bytes(&shards, name), "{name} differs");
+    }
+    assert_eq!(Recipe::open(&shards).unwrap().data.stages[0].shards, Some("shards-0".into()));
+}
+
+#[test]
+fn a_stage_names_files_or_shards() {
+    let kitchen = Kitchen::new();
+    kitchen.recipe();
+    let path = kitchen.dir.path().join("recipe.toml");
+    let good = fs::read_to_string(&path).unwrap();
+    for (from, to) in [
+        ("from_update = 15\n", "from_update = 15\nshards = \"s\"\n"),
+        ("files = [{ src = \"train.en\", tgt = \"train.de\" }]\n", ""),
+        ("files = [{ src = \"train.en\", tgt = \"train.de\" }]\n", "shards = \"s\"\ncorpora = [\"a\"]\n"),
+    ] {
+        assert!(good.contains(from));
+        fs::write(&path, good.replacen(from, to, 1)).unwrap();
+        let error = Recipe::open(&path).unwrap_err().to_string();
+        assert!(error.contains("files") && error.contains("shards"), "{error}");
     }
 }
 
