@@ -4,6 +4,7 @@ pub(crate) mod average;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod info;
+pub(crate) mod prepare;
 pub(crate) mod score;
 pub(crate) mod shortlist;
 pub(crate) mod table;

@@ -1,7 +1,9 @@
 //! `umlaut`: the workshop behind `translate`.
 
+mod checksum;
 mod command;
 mod format;
+mod prepare;
 mod table;
 
 use std::process::ExitCode;
@@ -13,7 +15,7 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Train, average, exchange, score and inspect English-German translation models.
+/// Prepare, train, average, exchange, score and inspect English-German translation models.
 #[derive(Parser)]
 #[command(version, about, propagate_version = true)]
 struct Cli {
@@ -23,6 +25,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Prepare(command::prepare::PrepareArgs),
     /// Train a joint vocabulary on parallel text
     Vocab(command::vocab::VocabArgs),
     /// Learn from parallel text which tokens a translation can consist of
@@ -45,6 +48,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Prepare(args) => command::prepare::run(&args),
         Command::Vocab(args) => command::vocab::run(&args),
         Command::Shortlist(args) => command::shortlist::run(&args),
         Command::Train(args) => command::train::run(&args),

@@ -141,7 +141,7 @@ impl Report {
 }
 
 /// Hours and minutes, or seconds where there are few.
-fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let minutes = (seconds / 60.0) as u64;
     if minutes == 0 { format!("{seconds:.0} s") } else { format!("{} h {:02} min", minutes / 60, minutes % 60) }
 }

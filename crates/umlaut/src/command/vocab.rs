@@ -1,13 +1,14 @@
 //! `umlaut vocab`: trains a joint vocabulary on files of lines.
 
 use anyhow::{Result, bail};
-use sha2::{Digest, Sha256};
-use std::{fmt::Write as _, path::PathBuf, time::Instant};
+use std::{path::PathBuf, time::Instant};
 use umlaut_model::directory::write_whole;
 use umlaut_text::{
     Vocab,
     vocab::{Normalization, VocabRecipe},
 };
+
+use crate::checksum;
 
 /// Train a joint vocabulary (SentencePiece BPE) on files of lines
 #[derive(Debug, clap::Args)]
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &VocabArgs) -> Result<()> {
     write_whole(&args.output, &bytes)?;
     let seconds = start.elapsed().as_secs_f64();
     println!("{}: {} pieces in {seconds:.1} s", args.output.display(), vocab.len());
-    println!("sha256 {}", hex(&Sha256::digest(&bytes)));
+    println!("sha256 {}", checksum::of_bytes(&bytes));
     Ok(())
 }
 
@@ -66,11 +67,4 @@ fn recipe(args: &VocabArgs) -> VocabRecipe {
         control_symbols: args.control_symbols.clone(),
         ..VocabRecipe::default()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -18,8 +18,9 @@ const SUMS: &str = "vocab/SHA256SUMS";
 /// # Errors
 /// When a vocabulary cannot be read.
 pub(super) fn faults(root: &Path, files: &[PathBuf]) -> Result<Vec<Fault>> {
-    let recipes = recipes(files);
-    let mut faults = faults_of_recipes(&recipes, files);
+    let folders = folders(files);
+    let mut faults = faults_of_folders(&folders, files);
+    let recipes = recipes(folders, files);
     match (Ledger::read(root), TestSets::read(root)) {
         (Ok(ledger), Ok(test_sets)) => {
             let names: Vec<&str> = recipes.iter().map(String::as_str).collect();
@@ -38,7 +39,7 @@ pub(super) fn faults(root: &Path, files: &[PathBuf]) -> Result<Vec<Fault>> {
 }
 
 /// The folders of `recipes/`.
-fn recipes(files: &[PathBuf]) -> BTreeSet<String> {
+fn folders(files: &[PathBuf]) -> BTreeSet<String> {
     let inside = files.iter().filter_map(|file| file.strip_prefix("recipes").ok());
     inside
         .filter_map(|file| {
@@ -49,14 +50,25 @@ fn recipes(files: &[PathBuf]) -> BTreeSet<String> {
         .collect()
 }
 
-fn faults_of_recipes(recipes: &BTreeSet<String>, files: &[PathBuf]) -> Vec<Fault> {
+/// The folders that hold a recipe to train: one with `data.toml` alone describes data that others train on.
+fn recipes(folders: BTreeSet<String>, files: &[PathBuf]) -> BTreeSet<String> {
+    let is_data = |folder: &String| has(folder, "data.toml", files) && !has(folder, "recipe.toml", files);
+    folders.into_iter().filter(|folder| !is_data(folder)).collect()
+}
+
+fn has(folder: &str, name: &str, files: &[PathBuf]) -> bool {
+    files.contains(&Path::new("recipes").join(folder).join(name))
+}
+
+fn faults_of_folders(folders: &BTreeSet<String>, files: &[PathBuf]) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for recipe in recipes {
-        for file in ["recipe.toml", "README.md"] {
-            let file = Path::new("recipes").join(recipe).join(file);
-            if !files.contains(&file) {
-                faults.push(Fault::in_file(&file, "is missing"));
-            }
+    for folder in folders {
+        let missing = |name: &str| Fault::in_file(&Path::new("recipes").join(folder).join(name), "is missing");
+        if !has(folder, "recipe.toml", files) && !has(folder, "data.toml", files) {
+            faults.push(missing("recipe.toml"));
+        }
+        if !has(folder, "README.md", files) {
+            faults.push(missing("README.md"));
         }
     }
     faults
@@ -140,10 +152,19 @@ mod tests {
             "recipes/small/README.md",
             "recipes/half/README.md",
         ]);
-        let recipes = recipes(&files);
-        assert_eq!(recipes.iter().collect::<Vec<_>>(), ["half", "small"]);
-        let faults = faults_of_recipes(&recipes, &files);
+        let folders = folders(&files);
+        assert_eq!(folders.iter().collect::<Vec<_>>(), ["half", "small"]);
+        let faults = faults_of_folders(&folders, &files);
         assert_eq!(faults, [Fault::new("recipes/half/recipe.toml", "is missing")]);
+    }
+
+    #[test]
+    fn a_folder_that_only_describes_data_needs_a_readme_and_no_row() {
+        let files = paths(&["recipes/news/data.toml", "recipes/both/data.toml", "recipes/both/recipe.toml"]);
+        let folders = folders(&files);
+        let faults: Vec<String> = faults_of_folders(&folders, &files).into_iter().map(|fault| fault.place).collect();
+        assert_eq!(faults, ["recipes/both/README.md", "recipes/news/README.md"]);
+        assert_eq!(recipes(folders, &files).iter().collect::<Vec<_>>(), ["both"]);
     }
 
     #[test]
