@@ -22,17 +22,19 @@ pub fn of_reader(mut reader: impl Read) -> io::Result<String> {
             length => hasher.update(&buffer[..length]),
         }
     }
-    Ok(hexadecimal(&hasher.finalize()))
+    Ok(hex(&hasher.finalize()))
 }
 
 /// The checksum of `bytes`.
 #[must_use]
 pub fn of_bytes(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
+    hex(&Sha256::digest(bytes))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(64), |mut digits, byte| {
+/// Bytes as lower-case hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
         // Writing to a string cannot fail.
         let _ = write!(digits, "{byte:02x}");
         digits
@@ -51,8 +53,8 @@ pub fn of_file(path: &Path) -> Result<String, LedgerError> {
 /// The checksum of the list that `sha256sum` writes of `files`, in the order given: `CHECKSUM  NAME` a line.
 #[must_use]
 pub fn of_list(files: &[(String, String)]) -> String {
-    let list: String = files.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect();
-    of_bytes(list.as_bytes())
+    let lines: Vec<String> = files.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect();
+    of_bytes(lines.concat().as_bytes())
 }
 
 /// Whether `text` has a checksum's form.

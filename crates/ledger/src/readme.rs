@@ -44,7 +44,7 @@ fn splice(text: &str, table: &str) -> Option<String> {
 
 /// One table for each test set that has rows, in the list's order.
 fn render(ledger: &Ledger, test_sets: &TestSets) -> String {
-    let mut text = format!("<!-- Generated from {} by `cargo xtask table`. -->\n", PATH);
+    let mut text = format!("<!-- Generated from {PATH} by `cargo xtask table`. -->\n");
     for set in &test_sets.set {
         let published: Vec<&Published> = ledger.published.iter().filter(|row| row.test_set == set.name).collect();
         let rows: Vec<&Row> = ledger.row.iter().filter(|row| row.test_set == set.name).collect();

@@ -4,6 +4,8 @@
 //! other. What is computed is the same to the bit, since a kernel's sums do not depend on its threads and the parts are
 //! added in their order.
 
+use std::thread::{self, ScopedJoinHandle};
+
 use burn::module::ParamId;
 use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
@@ -58,7 +60,7 @@ impl Replicas {
     where
         B: AutodiffBackend + FusedOps,
     {
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let started: Vec<_> = self
                 .pools
                 .iter()
@@ -68,7 +70,7 @@ impl Replicas {
                     scope.spawn(move || pool.install(|| differentiate(&replica, batch, smoothing, *seed)))
                 })
                 .collect();
-            let finished = started.into_iter().map(|thread| thread.join());
+            let finished = started.into_iter().map(ScopedJoinHandle::join);
             finished.map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     }

@@ -1,6 +1,5 @@
 //! `umlaut`: the workshop behind `translate`.
 
-mod checksum;
 mod command;
 mod format;
 mod prepare;

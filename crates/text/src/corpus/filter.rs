@@ -87,6 +87,7 @@ impl FilterReport {
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             read: self.read + other.read,
+            made: self.made + other.made,
             kept: self.kept + other.kept,
             not_selected: self.not_selected + other.not_selected,
             empty: self.empty + other.empty,

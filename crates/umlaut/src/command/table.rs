@@ -79,7 +79,9 @@ pub(crate) fn run(args: &TableArgs) -> Result<()> {
         None => stdout().write_all(outputs.markdown().as_bytes())?,
     }
     let differences = outputs.differences();
-    differences.iter().for_each(|difference| eprintln!("table: {difference}"));
+    for difference in &differences {
+        eprintln!("table: {difference}");
+    }
     if differences.is_empty() { Ok(()) } else { Err(Differs { count: differences.len() }.into()) }
 }
 

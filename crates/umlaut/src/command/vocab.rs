@@ -8,7 +8,7 @@ use umlaut_text::{
     vocab::{Normalization, VocabRecipe},
 };
 
-use crate::checksum;
+use umlaut_ledger::checksum;
 
 /// Train a joint vocabulary (SentencePiece BPE) on files of lines
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use umlaut_text::corpus::{Cleaning, PairFilter};
 use umlaut_text::vocab::VocabRecipe;
 
-use crate::checksum;
+use umlaut_ledger::checksum;
 
 /// The name of a description in its folder.
 pub(crate) const FILE: &str = "data.toml";

@@ -15,7 +15,7 @@ use super::part::Part;
 use super::progress::Voice;
 use super::source::Source;
 use super::transfer::{Expected, Failure, Transfer};
-use crate::checksum;
+use umlaut_ledger::checksum;
 
 /// The checksums of what was downloaded, as `sha256sum --check` reads them.
 const SUMS: &str = "SHA256SUMS";

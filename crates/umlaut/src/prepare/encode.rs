@@ -87,7 +87,7 @@ pub(crate) fn shards(
     let mut total = FilterReport::default();
     let mut skipped = 0;
     for (number, name) in (0..).zip(&step_names) {
-        let key = key(&(number, count), &[&crate::checksum::hex(&origin)])?;
+        let key = key(&(number, count), &[&umlaut_ledger::checksum::hex(&origin)])?;
         if let Some(step) = manifest.done(name, &key) {
             total = total.plus(&serde_json::from_value(step.report.clone()).context("manifest.json")?);
             skipped += plan.pairs;
@@ -107,7 +107,7 @@ pub(crate) fn shards(
 
 /// The checksum of all that moves an id in any shard.
 fn origin(text: Text<'_>, plan: ShardPlan<'_>) -> Result<Sum> {
-    let vocab = crate::checksum::of_bytes(plan.vocab.as_bytes());
+    let vocab = umlaut_ledger::checksum::of_bytes(plan.vocab.as_bytes());
     let key = key(&(plan.filter, plan.pairs, vocab), &text.sums())?;
     Ok(Sha256::digest(key).into())
 }

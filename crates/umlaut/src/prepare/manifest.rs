@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::output::Output;
 use super::progress::Voice;
-use crate::checksum;
+use umlaut_ledger::checksum;
 
 const FILE: &str = "manifest.json";
 /// Goes up when a step makes other files of the same input.

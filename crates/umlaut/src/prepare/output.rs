@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use umlaut_model::directory::write_whole;
 
-use crate::checksum;
+use umlaut_ledger::checksum;
 
 /// A finished file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

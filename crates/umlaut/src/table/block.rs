@@ -71,7 +71,7 @@ pub(crate) struct Curves {
     /// What the axis is.
     pub(crate) axis: String,
     pub(crate) ticks: Vec<String>,
-    pub(crate) curves: Vec<Curve>,
+    pub(crate) lines: Vec<Curve>,
 }
 
 /// The figures of a system.

@@ -90,8 +90,9 @@ fn number_of(figure: &Figure) -> String {
 
 /// Recipe and state of a row.
 fn origin(row: &RowTable) -> String {
-    let differences: String = row.differences.iter().map(|difference| format!("; {difference}")).collect();
-    format!("{}, {}{differences}", row.recipe, in_words(&row.state, !row.figures.is_empty()))
+    let words = [in_words(&row.state, !row.figures.is_empty())];
+    let words: Vec<String> = words.into_iter().chain(row.differences.iter().cloned()).collect();
+    format!("{}, {}", row.recipe, words.join("; "))
 }
 
 fn in_words(state: &State, has_figures: bool) -> String {
@@ -163,8 +164,8 @@ fn curves(title: String, axis: &str, recipes: &[&str], steps: &[(&String, &BTree
         points: steps.iter().map(|(_, figures)| figures.get(recipe).map(point)).collect(),
     };
     let ticks = steps.iter().map(|(step, _)| (*step).clone()).collect();
-    let curves = with_figures(recipes, steps).into_iter().map(curve).collect();
-    Curves { title, axis: axis.to_owned(), ticks, curves }
+    let lines = with_figures(recipes, steps).into_iter().map(curve).collect();
+    Curves { title, axis: axis.to_owned(), ticks, lines }
 }
 
 fn with_figures<'a>(recipes: &[&'a str], steps: &[(&String, &BTreeMap<String, Figure>)]) -> Vec<&'a str> {

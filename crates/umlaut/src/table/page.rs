@@ -18,8 +18,8 @@ pub(crate) fn render(blocks: &[Block]) -> String {
     for block in blocks {
         match block {
             Block::Title(text) => page += &(head(text) + STYLE),
-            Block::Heading(text) => page += &format!("<h2>{}</h2>", escape(text)),
-            Block::Paragraph(text) => page += &format!("<p>{}</p>", escape(text)),
+            Block::Heading(text) => page += &["<h2>", &escape(text), "</h2>"].concat(),
+            Block::Paragraph(text) => page += &["<p>", &escape(text), "</p>"].concat(),
             Block::Grid(grid) => table(&mut page, grid),
             Block::Bars(bars) => page += &plot::bars(bars),
             Block::Curves(curves) => page += &plot::curves(curves),
@@ -72,7 +72,7 @@ mod tests {
         grid.rows.push(vec![Cell::Text(evil()), Cell::Code(evil())]);
         let bar = Bar { label: evil(), value: 1.0, half_width: Some(0.5), origin: Origin::Ours };
         let curve = Curve { label: evil(), points: vec![Some((1.0, 0.5))] };
-        let curves = Curves { title: evil(), axis: evil(), ticks: vec![evil()], curves: vec![curve] };
+        let curves = Curves { title: evil(), axis: evil(), ticks: vec![evil()], lines: vec![curve] };
         let page = render(&[
             Block::Title(evil()),
             Block::Heading(evil()),

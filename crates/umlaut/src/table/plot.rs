@@ -57,7 +57,7 @@ pub(crate) fn bars(plot: &Bars) -> String {
 /// Lines over an axis of words, each point with its interval.
 pub(crate) fn curves(plot: &Curves) -> String {
     let Some(frame) = Frame::of(plot) else { return String::new() };
-    let mut svg = open(&format!("{}, by {}", plot.title, plot.axis), HEIGHT + 14.0 * plot.curves.len() as f64);
+    let mut svg = open(&format!("{}, by {}", plot.title, plot.axis), HEIGHT + 14.0 * plot.lines.len() as f64);
     for value in [frame.low, frame.high] {
         let _ = write!(svg, "<text x=\"0\" y=\"{:.1}\">{value:.1}</text>", frame.y(value) + 4.0);
     }
@@ -66,9 +66,9 @@ pub(crate) fn curves(plot: &Curves) -> String {
         let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{words}</text>");
     }
     let _ = write!(svg, "<text x=\"{MARGIN}\" y=\"{:.1}\">{}</text>", HEIGHT - 10.0, escape(&plot.axis));
-    for (index, curve) in plot.curves.iter().enumerate() {
+    for (index, curve) in plot.lines.iter().enumerate() {
         // Curves stand a little apart, so that one interval does not hide another.
-        let aside = 5.0 * (index as f64 - (plot.curves.len() as f64 - 1.0) / 2.0);
+        let aside = 5.0 * (index as f64 - (plot.lines.len() as f64 - 1.0) / 2.0);
         let (colour, label) = (COLOURS[index % COLOURS.len()], escape(&curve.label));
         let (line, whiskers) = frame.trace(curve, aside);
         let below = HEIGHT + 14.0 * index as f64 + 8.0;
@@ -92,7 +92,7 @@ struct Frame {
 impl Frame {
     /// One that holds every interval; `None` without any.
     fn of(plot: &Curves) -> Option<Self> {
-        let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().flatten());
+        let points = || plot.lines.iter().flat_map(|curve| curve.points.iter().flatten());
         let low = points().map(|(value, half_width)| value - half_width).reduce(f64::min)?.max(0.0);
         let high = points().map(|(value, half_width)| value + half_width).reduce(f64::max)?;
         Some(Self { low, high, step: (WIDTH - 2.0 * MARGIN) / plot.ticks.len().max(1) as f64 })
@@ -158,16 +158,16 @@ mod tests {
     fn a_curve_passes_its_points_and_skips_what_is_not_there() {
         let curve = Curve { label: "x".to_owned(), points: vec![Some((10.0, 2.0)), None, Some((20.0, 4.0))] };
         let ticks = ["1", "2", "3"].map(str::to_owned).into();
-        let plot = Curves { title: String::new(), axis: String::new(), ticks, curves: vec![curve] };
+        let plot = Curves { title: String::new(), axis: String::new(), ticks, lines: vec![curve] };
         let frame = Frame::of(&plot).unwrap();
         assert_eq!((frame.low, frame.high), (8.0, 24.0));
-        assert_eq!(frame.trace(&plot.curves[0], 0.0).1, "M138.7 172.0V135.0M501.3 98.0V24.0");
+        assert_eq!(frame.trace(&plot.lines[0], 0.0).1, "M138.7 172.0V135.0M501.3 98.0V24.0");
     }
 
     #[test]
     fn curves_without_a_point_draw_nothing() {
         let curve = Curve { label: "x".to_owned(), points: vec![None] };
-        let plot = |curves| Curves { title: String::new(), axis: String::new(), ticks: vec!["1".to_owned()], curves };
+        let plot = |lines| Curves { title: String::new(), axis: String::new(), ticks: vec!["1".to_owned()], lines };
         assert_eq!(curves(&plot(vec![curve])), "");
     }
 }

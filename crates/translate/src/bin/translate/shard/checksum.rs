@@ -40,7 +40,7 @@ impl<T> Tally<T> {
     fn see(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
-        self.ends += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        self.ends += bytes.split(|&byte| byte == b'\n').skip(1).count() as u64;
         self.ends_a_line = bytes.last().map_or(self.ends_a_line, |&last| last == b'\n');
     }
 }
