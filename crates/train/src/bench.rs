@@ -8,6 +8,8 @@ use umlaut_text::batch::Batch;
 use umlaut_text::rng::{SplitMix64, mix};
 
 use crate::TrainError;
+use crate::exchange::{Exchange, Times};
+use crate::group::Group;
 use crate::optimizer::{Adam, AdamConfig};
 use crate::replicas::Replicas;
 use crate::update::norm;
@@ -25,34 +27,51 @@ pub struct BenchShape {
     pub steps: usize,
 }
 
-/// Seconds of each update of a model with random parameters on random tokens without padding.
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Of each update.
+    pub seconds: Vec<f64>,
+    /// Of these what other processes cost this one, all updates together.
+    pub exchange: Option<Times>,
+}
+
+/// Times updates of a model with random parameters on random tokens without padding, which the members of `group` make
+/// together.
 ///
 /// # Errors
-/// If the configuration describes no model.
-pub fn update_seconds<B>(
+/// If the configuration describes no model, or the group cannot share the batches.
+pub fn time_updates<B>(
     config: &TransformerConfig,
     shape: BenchShape,
+    group: Box<dyn Group>,
     device: &B::Device,
-) -> Result<Vec<f64>, TrainError>
+) -> Result<Timing, TrainError>
 where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
+    let mut exchange = Exchange::new(group, shape.accumulate)?;
     let mut model = config.init::<B>(1, device)?;
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-9, clip_norm: 0.0 });
-    let replicas = Replicas::new(shape.accumulate);
+    let replicas = Replicas::new(exchange.share_of(shape.accumulate));
     let batch = random_batch(config, shape);
     let mut seconds = Vec::new();
     for update in 0..=shape.steps as u64 {
-        let parts: Vec<_> = (0..shape.accumulate as u64).map(|part| (batch.clone(), mix(&[update, part]))).collect();
+        let mine = (0..shape.accumulate as u64).filter(|part| exchange.is_mine(*part));
+        let parts: Vec<_> = mine.map(|part| (batch.clone(), mix(&[update, part]))).collect();
+        if update == 1 {
+            exchange.take_times();
+        }
         let start = Instant::now();
         let (sums, gradients) = replicas.differentiate(&model, &parts, 0.1);
+        let (sums, gradients) = exchange.sum::<B>(sums, gradients);
         let norm = norm::<B>(&gradients, sums.tokens);
         model = adam.update(model, gradients, update + 1, 3e-4, (sums.tokens, norm));
         seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.remove(0);
-    Ok(seconds)
+    Ok(Timing { seconds, exchange: exchange.take_times() })
 }
 
 fn random_batch(config: &TransformerConfig, shape: BenchShape) -> Batch {

@@ -10,6 +10,7 @@ use umlaut_text::corpus::{
 use umlaut_text::rng::mix;
 use umlaut_text::{TokenId, Vocab};
 
+use crate::exchange::Checksum;
 use crate::recipe::Stage;
 use crate::{Recipe, TrainError};
 
@@ -24,9 +25,19 @@ pub struct Position {
     pub batch: usize,
 }
 
+/// Whether what was read is told on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// It is told.
+    Aloud,
+    /// Another process tells it.
+    Silent,
+}
+
 /// Reads, plans and hands out batches.
 #[derive(Debug)]
 pub struct TrainingData {
+    voice: Voice,
     recipe: Recipe,
     folder: PathBuf,
     vocab: Vocab,
@@ -59,10 +70,16 @@ impl TrainingData {
     ///
     /// # Errors
     /// If a file cannot be read or nothing is left after the filter.
-    pub fn open(recipe: &Recipe, folder: &Path, vocab: Vocab, position: Position) -> Result<Self, TrainError> {
+    pub fn open(
+        recipe: &Recipe,
+        folder: &Path,
+        vocab: Vocab,
+        position: Position,
+        voice: Voice,
+    ) -> Result<Self, TrainError> {
         let pairs = Pairs::Corpus(PairCorpus::new(vocab.len()));
         let (recipe, folder) = (recipe.clone(), folder.to_owned());
-        let mut data = Self { recipe, folder, vocab, pairs, lengths: Vec::new(), plan: Vec::new(), position };
+        let mut data = Self { voice, recipe, folder, vocab, pairs, lengths: Vec::new(), plan: Vec::new(), position };
         data.load()?;
         Ok(data)
     }
@@ -79,11 +96,11 @@ impl TrainingData {
         self.position
     }
 
-    /// The next batch of `update`, and moves on.
+    /// Moves on by a batch of `update`, and says which: its number in the present plan.
     ///
     /// # Errors
     /// If the next stage's data cannot be read.
-    pub fn next_batch(&mut self, update: u64) -> Result<Batch, TrainError> {
+    pub fn advance(&mut self, update: u64) -> Result<usize, TrainError> {
         let stage = self.recipe.stage_at(update);
         if stage != self.position.stage {
             self.position = Position { stage, epoch: 0, batch: 0 };
@@ -93,10 +110,25 @@ impl TrainingData {
             self.position = Position { epoch: self.position.epoch + 1, batch: 0, ..self.position };
             self.plan()?;
         }
-        let pairs = self.plan[self.position.batch].iter().map(|pair| self.pair(*pair));
-        let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
         self.position.batch += 1;
-        Ok(pad(&pairs, &self.vocab))
+        Ok(self.position.batch - 1)
+    }
+
+    /// The batch that [`advance`](Self::advance) named last.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn batch(&self, number: usize) -> Result<Batch, TrainError> {
+        let pairs = self.plan[number].iter().map(|pair| self.pair(*pair));
+        Ok(pad(&pairs.collect::<Result<Vec<_>, _>>()?, &self.vocab))
+    }
+
+    /// A checksum of the present stage's lengths, by which different files are noticed.
+    #[must_use]
+    pub fn checksum(&self) -> u64 {
+        let mut sum = Checksum::default();
+        self.lengths.iter().for_each(|&(src, tgt)| [src, tgt].iter().for_each(|&len| sum.add(len as u32)));
+        sum.0
     }
 
     fn load(&mut self) -> Result<(), TrainError> {
@@ -119,7 +151,9 @@ impl TrainingData {
             self.pairs = Pairs::Corpus(corpus);
             report
         };
-        eprintln!("stage {}: {report}", self.position.stage);
+        if self.voice == Voice::Aloud {
+            eprintln!("stage {}: {report}", self.position.stage);
+        }
         if self.lengths.is_empty() {
             let path = files.first().map(|files| &files.src).or(stage.shards.as_ref()).cloned().unwrap_or_default();
             return Err(TrainError::Run { path, reason: "no pair is left to train on".into() });

@@ -52,6 +52,9 @@ pub enum TrainError {
         /// How often it was tried with new data.
         count: u32,
     },
+    /// The processes of a run do not fit together.
+    #[error("{0}")]
+    Group(String),
     /// From the corpus or the vocabulary.
     #[error(transparent)]
     Text(#[from] TextError),

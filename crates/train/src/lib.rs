@@ -1,11 +1,16 @@
 //! Training: recipes, updates, schedules, checkpoints that resume bit for bit, and the log of a run.
 //!
+//! A run may be shared by several processes: see [`group`].
+//!
 //! This room knows text, tensors and files. It refuses to know the command line.
 
 pub mod bench;
 pub mod checkpoint;
 pub mod data;
 pub mod error;
+pub mod exchange;
+pub mod group;
+mod keeper;
 pub mod log;
 pub mod optimizer;
 mod pace;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::TrainError;
+use crate::exchange::Times;
 
 /// The name of the log in a run's folder.
 pub const FILE: &str = "log.jsonl";
@@ -33,6 +34,9 @@ pub enum Event {
         tokens_per_second: f64,
         /// Seconds of training.
         elapsed_seconds: f64,
+        /// Of a run of several processes: the first one's time, all updates of the line together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exchange: Option<Times>,
     },
     /// How long the rest will take, from the first updates of a start: told, not logged.
     Estimate {

@@ -9,6 +9,7 @@ use umlaut_model::ops::{float, tensor};
 use umlaut_model::parameters::{self, Array, Arrays, MapParameters, VisitParameters};
 use umlaut_model::{FusedOps, ModelError, Transformer};
 
+use crate::exchange::Checksum;
 use crate::update::Gradients;
 
 /// Adam's settings (arXiv 1412.6980).
@@ -92,6 +93,14 @@ where
             [(format!("first.{name}"), array(&moments.first)), (format!("second.{name}"), array(&moments.second))]
         };
         self.moments.iter().flat_map(both).collect()
+    }
+
+    /// A checksum of every bit of the moments.
+    #[must_use]
+    pub fn checksum(&self) -> u64 {
+        let mut sum = Checksum::default();
+        self.arrays().values().flat_map(|array| &array.data).for_each(|x| sum.add(x.to_bits()));
+        sum.0
     }
 
     /// Takes back the moments that [`arrays`](Self::arrays) gave.

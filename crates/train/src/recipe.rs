@@ -9,6 +9,7 @@ use umlaut_model::TransformerConfig;
 use umlaut_text::corpus::{Augment, BitextFiles, PairFilter};
 
 use crate::TrainError;
+use crate::exchange::Checksum;
 use crate::optimizer::AdamConfig;
 use crate::schedule::Schedule;
 
@@ -158,6 +159,14 @@ impl Recipe {
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a recipe is TOML")
+    }
+
+    /// A checksum by which different recipes are noticed.
+    #[must_use]
+    pub fn checksum(&self) -> u64 {
+        let mut sum = Checksum::default();
+        self.to_toml().bytes().for_each(|byte| sum.add(byte.into()));
+        sum.0
     }
 
     fn check(&self) -> Result<(), String> {

@@ -1,28 +1,32 @@
 //! The loop of a run.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use burn::module::AutodiffModule;
 use burn::tensor::backend::AutodiffBackend;
 use umlaut_model::{FusedOps, Transformer};
 use umlaut_text::Vocab;
 use umlaut_text::rng::mix;
 
-use crate::checkpoint::{self, Best, Files, State};
-use crate::data::{TrainingData, ValidationBatch, validation_batches};
-use crate::log::{Event, RunLog};
+use crate::checkpoint::{self, State};
+use crate::data::{TrainingData, Voice, validation_batches};
+use crate::exchange::{Exchange, checksum};
+use crate::group::Group;
+use crate::keeper::{Keeper, Subject};
+use crate::log::Event;
 use crate::optimizer::Adam;
 use crate::pace::Pace;
 use crate::recipe;
-use crate::replicas::Replicas;
+use crate::replicas::{Part, Replicas};
 use crate::update::{Sums, norm};
-use crate::validation::{Example, examples, validate};
-use crate::{Recipe, TrainError, page};
+use crate::{Recipe, TrainError};
 
 /// Updates in a row that may fail before a run stops.
 const MAX_SKIPPED_IN_A_ROW: u32 = 5;
+/// Updates after which the processes of a run compare their parameters, besides at checkpoints.
+const COMPARE_EVERY: u64 = 100;
+
+const MODEL: &str = "Adam gives the model back";
 
 /// The folders of a run.
 #[derive(Clone, Debug)]
@@ -61,22 +65,19 @@ pub enum Outcome {
     OutOfPatience,
 }
 
-/// A run.
+/// A run, or one process's share in it.
 #[derive(Debug)]
 pub struct Trainer<B: AutodiffBackend> {
     recipe: Recipe,
-    run: PathBuf,
     /// Always there, but while Adam has it: a second owner would make every update copy all parameters.
     model: Option<Transformer<B>>,
     adam: Adam<B>,
     replicas: Replicas,
+    exchange: Exchange,
     data: TrainingData,
-    validation: Vec<ValidationBatch>,
-    examples: Vec<Example>,
     state: State,
-    log: RunLog,
-    /// Held while the run goes on: two trainers in one folder would overwrite each other.
-    _lock: File,
+    /// In the first process of the run.
+    keeper: Option<Keeper>,
 }
 
 /// What the updates since the last line of the log amounted to.
@@ -97,18 +98,25 @@ where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
-    /// A new run of `recipe`. Data and validation set are read and checked before anything is written.
+    /// A new run of `recipe` by the members of `group`. Data and validation set are read and checked before anything is
+    /// written.
     ///
     /// # Errors
-    /// If the folder already holds a run, or data or vocabulary do not fit the recipe.
-    pub fn new(recipe: Recipe, folders: &Folders, device: &B::Device) -> Result<Self, TrainError> {
-        if folders.run.join(recipe::FILE).exists() {
+    /// If the folder already holds a run, data or vocabulary do not fit the recipe, or the group does not.
+    pub fn new(
+        recipe: Recipe,
+        folders: &Folders,
+        group: Box<dyn Group>,
+        device: &B::Device,
+    ) -> Result<Self, TrainError> {
+        let exchange = Exchange::new(group, recipe.batch.accumulate)?;
+        if exchange.is_first() && folders.run.join(recipe::FILE).exists() {
             let reason = "holds a run already: go on with --resume, or name another folder".into();
             return Err(TrainError::Run { path: folders.run.clone(), reason });
         }
         let model = recipe.model.init(recipe.seed, device)?;
         let adam = Adam::new(recipe.optimizer);
-        Self::start(recipe, folders, model, adam, State::default())
+        Self::start(recipe, folders, exchange, (model, adam), State::default())
     }
 
     /// Goes on where the newest checkpoint of a run stands.
@@ -116,7 +124,14 @@ where
     /// # Errors
     /// If there is no whole checkpoint, or the recipe differs from the run's in more than cadence and length and
     /// `changes` refuses that.
-    pub fn resume(recipe: Recipe, folders: &Folders, changes: Changes, device: &B::Device) -> Result<Self, TrainError> {
+    pub fn resume(
+        recipe: Recipe,
+        folders: &Folders,
+        changes: Changes,
+        group: Box<dyn Group>,
+        device: &B::Device,
+    ) -> Result<Self, TrainError> {
+        let exchange = Exchange::new(group, recipe.batch.accumulate)?;
         let run = &folders.run;
         let Some((_, newest)) = checkpoint::list(run)?.pop() else {
             return Err(TrainError::Run { path: run.clone(), reason: "holds no checkpoint to resume from".into() });
@@ -128,47 +143,39 @@ where
                 let reason = format!("the recipe is not the run's: {differences}; --override takes the new values");
                 return Err(TrainError::Run { path: run.clone(), reason });
             }
-            eprintln!("resuming with a changed recipe: {differences}");
+            if exchange.is_first() {
+                eprintln!("resuming with a changed recipe: {differences}");
+            }
         }
         let state = checkpoint::read_state(&newest)?;
         let mut adam = Adam::new(recipe.optimizer);
         let model = checkpoint::read(&newest, &mut adam, device)?;
-        Self::start(recipe, folders, model, adam, state)
+        Self::start(recipe, folders, exchange, (model, adam), state)
     }
 
     fn start(
         recipe: Recipe,
         folders: &Folders,
-        model: Transformer<B>,
-        adam: Adam<B>,
+        mut exchange: Exchange,
+        (model, adam): (Transformer<B>, Adam<B>),
         state: State,
     ) -> Result<Self, TrainError> {
         let vocab = Vocab::open(folders.vocab(&recipe))?;
         vocab.check_len(recipe.model.vocab, folders.recipe.join(recipe::FILE))?;
-        let validation = validation_batches(&recipe, &folders.data, &vocab)?;
-        let examples = examples(&validation, &vocab);
-        let data = TrainingData::open(&recipe, &folders.data, vocab, state.position)?;
-        let run = folders.run.clone();
-        let io = |source| TrainError::Io { path: run.clone(), source };
-        fs::create_dir_all(&run).map_err(io)?;
-        let lock = lock(&run)?;
-        checkpoint::remove_parts(&run)?;
-        umlaut_model::directory::write_whole(&run.join(recipe::FILE), recipe.to_toml().as_bytes())?;
-        let log = RunLog::open(&run, state.update)?;
-        let replicas = Replicas::new(recipe.batch.accumulate);
-        Ok(Self {
-            recipe,
-            run,
-            model: Some(model),
-            adam,
-            replicas,
-            data,
-            validation,
-            examples,
-            state,
-            log,
-            _lock: lock,
-        })
+        let validation = || validation_batches(&recipe, &folders.data, &vocab);
+        let validation = exchange.is_first().then(validation).transpose()?;
+        let voice = if exchange.is_first() { Voice::Aloud } else { Voice::Silent };
+        let data = TrainingData::open(&recipe, &folders.data, vocab, state.position, voice)?;
+        if exchange.has_others() {
+            exchange.agree(state.update, "the newest checkpoint", "all must see one run's folder")?;
+            exchange.agree(recipe.checksum(), "the recipe", "start all with the same recipe and options")?;
+            exchange.agree(data.checksum(), "the training data", "all must see the same files")?;
+            exchange.agree(checksum(&model) ^ adam.checksum(), "the initial model", "start all from the same files")?;
+        }
+        let open = |validation| Keeper::open(&recipe, &folders.run, validation, data.vocab(), state.update);
+        let keeper = validation.map(open).transpose()?;
+        let replicas = Replicas::new(exchange.share_of(recipe.batch.accumulate));
+        Ok(Self { recipe, model: Some(model), adam, replicas, exchange, data, state, keeper })
     }
 
     /// Where the run stands.
@@ -179,7 +186,7 @@ where
 
     /// The model as it stands.
     fn model(&self) -> &Transformer<B> {
-        self.model.as_ref().expect("Adam gives the model back")
+        self.model.as_ref().expect(MODEL)
     }
 
     /// Trains to the end; `report` hears what is logged, and early on how long the rest will take.
@@ -187,11 +194,18 @@ where
     /// # Errors
     /// If data, disk or numbers fail. The newest checkpoint is whole and finite.
     pub fn run(&mut self, mut report: impl FnMut(&Event)) -> Result<Outcome, TrainError> {
+        let is_first = self.keeper.is_some();
+        let mut report = |event: &Event| {
+            if is_first {
+                report(event);
+            }
+        };
         // A run that was stopped between a save and its validation is looked at now.
         if self.state.update > self.state.validated && self.validates() {
             self.look(&mut report)?;
         }
         let (mut window, mut pace) = (Window::new(), Pace::new(&self.state));
+        self.exchange.take_times();
         let before = self.state.elapsed_seconds;
         let started = Instant::now();
         let mut failures = 0;
@@ -221,15 +235,9 @@ where
     /// Makes one update, or skips it where loss or gradient are not finite. Says which.
     fn update(&mut self, window: &mut Window) -> Result<bool, TrainError> {
         let update = self.state.update + 1;
-        let mut parts = Vec::new();
-        for part in 0..self.recipe.batch.accumulate as u64 {
-            let batch = self.data.next_batch(update)?;
-            let position = self.data.position();
-            // Skipped updates see new data and new dropout: the seed is the batch's own.
-            let seed = mix(&[self.recipe.seed, position.stage as u64, position.epoch, position.batch as u64, part]);
-            parts.push((batch, seed));
-        }
+        let parts = self.parts(update)?;
         let (sums, gradients) = self.replicas.differentiate(self.model(), &parts, self.recipe.label_smoothing);
+        let (sums, gradients) = self.exchange.sum::<B>(sums, gradients);
         self.state.position = self.data.position();
         let norm = norm::<B>(&gradients, sums.tokens);
         if !(sums.smoothed.is_finite() && norm.is_finite()) {
@@ -237,13 +245,28 @@ where
             return Ok(false);
         }
         let rate = self.recipe.schedule.learning_rate(update);
-        let model = self.model.take().expect("Adam gives the model back");
+        let model = self.model.take().expect(MODEL);
         self.model = Some(self.adam.update(model, gradients, update, rate, (sums.tokens, norm)));
         self.state.update = update;
         self.state.tokens += sums.tokens as u64;
         window.sums.add(sums);
         window.norm = norm;
         Ok(true)
+    }
+
+    /// The parts of an update that this process makes.
+    fn parts(&mut self, update: u64) -> Result<Vec<Part>, TrainError> {
+        let mut parts = Vec::new();
+        for part in 0..self.recipe.batch.accumulate as u64 {
+            let pairs = self.data.advance(update)?;
+            let position = self.data.position();
+            if self.exchange.is_mine(part) {
+                // Skipped updates see new data and new dropout: the seed is the batch's own.
+                let seed = mix(&[self.recipe.seed, position.stage as u64, position.epoch, position.batch as u64, part]);
+                parts.push((self.data.batch(pairs)?, seed));
+            }
+        }
+        Ok(parts)
     }
 
     /// Logs, saves and validates where the recipe says so; true when patience has run out.
@@ -253,15 +276,30 @@ where
             self.log_window(window, report)?;
         }
         let validates = self.validates();
+        let saves = update.is_multiple_of(run.checkpoint_every) || validates;
+        if saves || update.is_multiple_of(COMPARE_EVERY) {
+            self.compare()?;
+        }
         // Saved before it is looked at: a validation that fails costs no training.
-        if update.is_multiple_of(run.checkpoint_every) || validates {
+        if saves {
             self.save()?;
         }
         if validates {
             self.look(report)?;
             *window = Window::new();
+            self.exchange.take_times();
         }
         Ok(run.patience > 0 && self.state.validations_since_best >= run.patience)
+    }
+
+    /// Refuses to go on with different parameters.
+    fn compare(&mut self) -> Result<(), TrainError> {
+        if !self.exchange.has_others() {
+            return Ok(());
+        }
+        let sum = checksum(self.model());
+        let what = format!("after update {} the model", self.state.update);
+        self.exchange.agree(sum, &what, "their processors compute differently; go on with --resume on processors alike")
     }
 
     /// Whether the recipe looks at the model after the present update.
@@ -280,54 +318,31 @@ where
             gradient_norm: window.norm,
             tokens_per_second: window.sums.tokens as f64 / window.since.elapsed().as_secs_f64(),
             elapsed_seconds: self.state.elapsed_seconds,
+            exchange: self.exchange.take_times(),
         };
         *window = Window::new();
         self.tell(&event, report)
     }
 
+    /// The first process validates; all know how long it has not improved.
     fn look(&mut self, report: &mut impl FnMut(&Event)) -> Result<(), TrainError> {
-        let found = validate(&self.model().valid(), &self.validation, self.data.vocab(), self.recipe.label_smoothing)?;
-        let (update, loss) = (self.state.update, found.sums.loss());
-        if self.state.best.is_none_or(|best| loss < best.loss) {
-            self.state.best = Some(Best { update, loss });
-            self.state.validations_since_best = 0;
-        } else {
-            self.state.validations_since_best += 1;
+        let Self { recipe, model, adam, data, state, keeper, .. } = self;
+        if let Some(keeper) = keeper {
+            let model = model.as_ref().expect(MODEL);
+            keeper.look(&Subject { recipe, vocab: data.vocab(), model, adam }, state, report)?;
         }
-        self.state.validated = update;
-        checkpoint::update_state(&self.run, &self.state)?;
-        checkpoint::retain(&self.run, self.recipe.run.keep_last, self.state.best.map(|best| best.update))?;
-        let event = Event::Validation {
-            update,
-            loss,
-            nll: found.sums.nll_per_token(),
-            bleu: found.bleu,
-            signature: found.signature,
-            samples: found.samples,
-            elapsed_seconds: self.state.elapsed_seconds,
-        };
-        self.tell(&event, report)?;
-        page::write(&self.run, &self.examples)
+        let since_best = self.exchange.of_first(self.state.validations_since_best.into());
+        self.state.validations_since_best = since_best as u32;
+        Ok(())
     }
 
     fn save(&self) -> Result<(), TrainError> {
-        let recipe = self.recipe.to_toml();
-        let files = Files { recipe: &recipe, vocab: self.data.vocab().as_bytes(), state: &self.state };
-        checkpoint::write(&self.run, self.model(), &self.adam, &files)?;
-        checkpoint::retain(&self.run, self.recipe.run.keep_last, self.state.best.map(|best| best.update))
+        let Self { recipe, adam, data, state, keeper, .. } = self;
+        let Some(keeper) = keeper else { return Ok(()) };
+        keeper.save(&Subject { recipe, vocab: data.vocab(), model: self.model(), adam }, state)
     }
 
     fn tell(&mut self, event: &Event, report: &mut impl FnMut(&Event)) -> Result<(), TrainError> {
-        report(event);
-        self.log.write(event)
-    }
-}
-
-fn lock(run: &Path) -> Result<File, TrainError> {
-    let path = run.join(".lock");
-    let file = File::create(&path).map_err(|source| TrainError::Io { path: path.clone(), source })?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(_) => Err(TrainError::Run { path: run.to_owned(), reason: "another program trains here".into() }),
+        self.keeper.as_mut().map_or(Ok(()), |keeper| keeper.tell(event, report))
     }
 }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use burn::backend::Autodiff;
 use burn_flex::{Flex, FlexDevice};
-use umlaut_train::bench::{BenchShape, update_seconds};
+use umlaut_train::bench::{BenchShape, Timing, time_updates};
+use umlaut_train::exchange::Times;
+use umlaut_train::group::Group;
 use umlaut_train::log::Event;
 use umlaut_train::trainer::{Changes, Folders};
 use umlaut_train::{Outcome, Recipe, Trainer};
@@ -44,14 +46,41 @@ pub(crate) struct TrainArgs {
     quiet: bool,
 }
 
+/// Trains as a member of the MPI job that started this process, if one did. A member that fails says why and ends the
+/// job, since the others would wait for it.
+#[cfg(feature = "mpi")]
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
+    let job = umlaut_train::group::mpi::Membership::join();
+    let group = job.group();
+    let (rank, size) = (group.rank(), group.size());
+    let outcome = train(args, group);
+    if let Err(error) = &outcome
+        && size > 1
+    {
+        eprintln!("umlaut: process {rank} of {size}: {error:#}");
+        job.abort();
+    }
+    outcome
+}
+
+/// Trains in this process alone.
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn run(args: &TrainArgs) -> Result<()> {
+    let others = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok());
+    if let Some(size) = others.filter(|size| size != "1") {
+        anyhow::bail!("started as one of {size} processes, but built without MPI: build with --features mpi");
+    }
+    train(args, Box::new(umlaut_train::group::Solo))
+}
+
+fn train(args: &TrainArgs, group: Box<dyn Group>) -> Result<()> {
     if let Some(threads) = args.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("--threads")?;
     }
     let mut recipe = Recipe::open(&args.recipe)?;
     recipe.run.max_updates = args.max_updates.unwrap_or(recipe.run.max_updates);
     if let Some(steps) = args.bench_steps {
-        return bench(&recipe, steps);
+        return bench(&recipe, steps, group);
     }
     let name = args.recipe.canonicalize()?.file_name().map(PathBuf::from).unwrap_or_default();
     let folders = Folders {
@@ -60,17 +89,18 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         run: args.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(name)),
     };
     let last = recipe.run.max_updates;
+    let is_first = group.rank() == 0;
     let device = FlexDevice;
     let mut trainer = if args.resume {
         let changes = if args.take_changes { Changes::Taken } else { Changes::Refused };
-        Trainer::<Cpu>::resume(recipe, &folders, changes, &device)?
+        Trainer::<Cpu>::resume(recipe, &folders, changes, group, &device)?
     } else {
-        Trainer::<Cpu>::new(recipe, &folders, &device)?
+        Trainer::<Cpu>::new(recipe, &folders, group, &device)?
     };
     let first = (trainer.state().update, trainer.state().elapsed_seconds);
     let mut report = Report { first, last, is_terminal: std::io::stderr().is_terminal(), quiet: args.quiet };
     let outcome = trainer.run(|event| report.show(event))?;
-    if !args.quiet {
+    if is_first && !args.quiet {
         let why = match outcome {
             Outcome::Finished => "finished",
             Outcome::OutOfPatience => "validation no longer improves",
@@ -80,11 +110,15 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     Ok(())
 }
 
-fn bench(recipe: &Recipe, steps: usize) -> Result<()> {
+fn bench(recipe: &Recipe, steps: usize, group: Box<dyn Group>) -> Result<()> {
     const LEN: usize = 27;
+    let (rank, size) = (group.rank(), group.size());
     let batch = (recipe.batch.max_tokens as f64 / LEN as f64).round() as usize;
     let shape = BenchShape { accumulate: recipe.batch.accumulate, batch, len: LEN, steps };
-    let mut seconds = update_seconds::<Cpu>(&recipe.model, shape, &FlexDevice)?;
+    let Timing { mut seconds, exchange } = time_updates::<Cpu>(&recipe.model, shape, group, &FlexDevice)?;
+    if rank > 0 {
+        return Ok(());
+    }
     seconds.sort_by(f64::total_cmp);
     let tokens = (shape.accumulate * shape.batch * shape.len) as f64;
     println!(
@@ -94,6 +128,15 @@ fn bench(recipe: &Recipe, steps: usize) -> Result<()> {
         tokens / seconds[seconds.len() / 2],
         seconds.len()
     );
+    if let Some(Times { waiting_seconds, summing_seconds }) = exchange {
+        let mean = |sum: f64| sum / steps as f64;
+        println!(
+            "{:.3} s an update; of these {:.3} s to sum gradients over {size} processes, and {:.3} s of waiting for others",
+            mean(seconds.iter().sum()),
+            mean(summing_seconds),
+            mean(waiting_seconds)
+        );
+    }
     Ok(())
 }
 
