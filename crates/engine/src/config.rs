@@ -92,6 +92,9 @@ pub struct Config {
     /// Of training only.
     #[serde(default)]
     pub activation_dropout: f64,
+    /// Of training only.
+    #[serde(default)]
+    pub precision: Option<String>,
     /// The unknown token.
     #[serde(default)]
     pub unk_id: u32,

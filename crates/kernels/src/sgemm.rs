@@ -5,11 +5,11 @@ use gemm::Parallelism;
 /// A matrix seen through strides: element `(row, column)` is `data[row * row_stride + column * column_stride]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
-    data: &'a [f32],
-    rows: usize,
-    columns: usize,
-    row_stride: usize,
-    column_stride: usize,
+    pub(crate) data: &'a [f32],
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) row_stride: usize,
+    pub(crate) column_stride: usize,
 }
 
 impl<'a> Matrix<'a> {
@@ -48,10 +48,10 @@ impl<'a> Matrix<'a> {
 /// A row-major matrix to write to, its rows `row_stride` apart.
 #[derive(Debug)]
 pub struct MatrixMut<'a> {
-    data: &'a mut [f32],
-    rows: usize,
-    columns: usize,
-    row_stride: usize,
+    pub(crate) data: &'a mut [f32],
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) row_stride: usize,
 }
 
 impl<'a> MatrixMut<'a> {
@@ -73,6 +73,29 @@ impl<'a> MatrixMut<'a> {
     #[must_use]
     pub fn dense(data: &'a mut [f32], rows: usize, columns: usize) -> Self {
         Self::strided(data, rows, columns, columns)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0 || self.columns == 0
+    }
+
+    pub(crate) fn row(&mut self, row: usize) -> &mut [f32] {
+        &mut self.data[row * self.row_stride..][..self.columns]
+    }
+
+    /// # Panics
+    /// If this is not the shape of `a · b`.
+    pub(crate) fn assert_holds(&self, a: Matrix<'_>, b: Matrix<'_>) {
+        assert!(
+            a.columns == b.rows && self.rows == a.rows && self.columns == b.columns,
+            "[{}, {}] x [{}, {}] into [{}, {}]",
+            a.rows,
+            a.columns,
+            b.rows,
+            b.columns,
+            self.rows,
+            self.columns
+        );
     }
 }
 
@@ -105,17 +128,8 @@ pub enum Workers {
 /// If the shapes do not fit.
 #[expect(clippy::needless_pass_by_value, reason = "a destination is made for one product, and used up by it")]
 pub fn sgemm(c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: Matrix<'_>, workers: Workers) {
-    assert!(
-        a.columns == b.rows && c.rows == a.rows && c.columns == b.columns,
-        "[{}, {}] x [{}, {}] into [{}, {}]",
-        a.rows,
-        a.columns,
-        b.rows,
-        b.columns,
-        c.rows,
-        c.columns
-    );
-    if c.rows == 0 || c.columns == 0 {
+    c.assert_holds(a, b);
+    if c.is_empty() {
         return;
     }
     let parallelism = match workers {

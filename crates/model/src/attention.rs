@@ -4,6 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, backend::Backend};
 use umlaut_kernels::training::attention::Direction;
 
+use crate::Precision;
 use crate::config::TransformerConfig;
 use crate::dropout::Dropout;
 use crate::initial::Initial;
@@ -24,6 +25,8 @@ pub struct Attention<B: Backend> {
     pub output: Linear<B>,
     n_heads: usize,
     dropout: f32,
+    #[module(skip)]
+    precision: Precision,
 }
 
 /// What a forward pass of attention looks at.
@@ -46,7 +49,7 @@ impl<B: FusedOps> Attention<B> {
     /// were one matrix.
     #[must_use]
     pub fn init(config: &TransformerConfig, initial: &mut Initial<'_, B>) -> Self {
-        let mut linear = |gain| Linear::init(config.d_model, config.d_model, gain, initial);
+        let mut linear = |gain| Linear::init([config.d_model; 2], gain, config.precision, initial);
         let joint = std::f64::consts::FRAC_1_SQRT_2;
         Self {
             query: linear(joint),
@@ -55,6 +58,7 @@ impl<B: FusedOps> Attention<B> {
             output: linear(1.0),
             n_heads: config.n_heads,
             dropout: config.attention_dropout,
+            precision: config.precision,
         }
     }
 
@@ -82,6 +86,7 @@ impl<B: FusedOps> Attention<B> {
             key_lengths: view.key_lengths.to_vec(),
             direction: view.direction,
             dropout: dropout.mask(self.dropout),
+            precision: self.precision,
         };
         let query = float(self.query.forward(x));
         let key = float(self.key.forward(memory.clone()));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ModelError;
+use crate::{ModelError, Precision};
 
 /// The version of the model directory that this code writes.
 pub const FORMAT: &str = "umlaut-1";
@@ -91,6 +91,9 @@ pub struct TransformerConfig {
     /// Dropout after the feed-forward activation, in training.
     #[serde(default)]
     pub activation_dropout: f32,
+    /// What matrix products are computed in, in training.
+    #[serde(default)]
+    pub precision: Precision,
     /// The unknown token.
     #[serde(default)]
     pub unk_id: u32,

@@ -23,8 +23,8 @@ pub struct FeedForward<B: Backend> {
 impl<B: FusedOps> FeedForward<B> {
     fn init(config: &TransformerConfig, initial: &mut Initial<'_, B>) -> Self {
         Self {
-            inner: Linear::init(config.d_model, config.d_ff, 1.0, initial),
-            outer: Linear::init(config.d_ff, config.d_model, 1.0, initial),
+            inner: Linear::init([config.d_model, config.d_ff], 1.0, config.precision, initial),
+            outer: Linear::init([config.d_ff, config.d_model], 1.0, config.precision, initial),
             activation_dropout: config.activation_dropout,
         }
     }

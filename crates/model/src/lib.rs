@@ -24,3 +24,4 @@ pub use error::ModelError;
 pub use ops::FusedOps;
 pub use sequence::Sequences;
 pub use transformer::Transformer;
+pub use umlaut_kernels::precision::Precision;

@@ -5,6 +5,7 @@ use burn::tensor::{Tensor, backend::Backend};
 use umlaut_kernels::training::linear::Activation;
 
 use crate::initial::Initial;
+use crate::Precision;
 use crate::ops::{FusedOps, float, tensor};
 
 /// y = act(x Wᵀ + b).
@@ -14,14 +15,16 @@ pub struct Linear<B: Backend> {
     pub weight: Param<Tensor<B, 2>>,
     /// b, `[d_out]`.
     pub bias: Param<Tensor<B, 1>>,
+    #[module(skip)]
+    precision: Precision,
 }
 
 impl<B: FusedOps> Linear<B> {
     /// Weights uniform in ±gain sqrt(6 / (d_in + d_out)) (Glorot and Bengio 2010), biases zero.
     #[must_use]
-    pub fn init(d_in: usize, d_out: usize, gain: f64, initial: &mut Initial<'_, B>) -> Self {
+    pub fn init([d_in, d_out]: [usize; 2], gain: f64, precision: Precision, initial: &mut Initial<'_, B>) -> Self {
         let bound = gain * (6.0 / (d_in + d_out) as f64).sqrt();
-        Self { weight: initial.uniform([d_out, d_in], bound), bias: initial.constant(d_out, 0.0) }
+        Self { weight: initial.uniform([d_out, d_in], bound), bias: initial.constant(d_out, 0.0), precision }
     }
 
     /// x Wᵀ + b.
@@ -41,7 +44,8 @@ impl<B: FusedOps> Linear<B> {
     }
 
     fn apply(&self, x: Tensor<B, 2>, activation: Activation) -> Tensor<B, 2> {
-        tensor(B::fused_linear(float(x), float(self.weight.val()), float(self.bias.val()), activation))
+        let (weight, bias) = (float(self.weight.val()), float(self.bias.val()));
+        tensor(B::fused_linear(float(x), weight, bias, activation, self.precision))
     }
 }
 

@@ -168,7 +168,8 @@ impl<B: FusedOps> Transformer<B> {
     ) -> Tensor<B, 1> {
         let memory = self.encode(source, dropout);
         let hidden = self.decode(target, &memory, source, dropout);
-        tensor(B::fused_cross_entropy(float(hidden), float(self.projection()), labels, smoothing))
+        let (hidden, projection) = (float(hidden), float(self.projection()));
+        tensor(B::fused_cross_entropy(hidden, projection, labels, smoothing, self.config.precision))
     }
 
     pub(crate) fn target_embedding(&self) -> &Embedding<B> {

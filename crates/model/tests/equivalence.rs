@@ -7,8 +7,8 @@ use umlaut_model::decoder::CachedDecoder;
 use umlaut_model::directory::{self, Storage};
 use umlaut_model::dropout::Dropout;
 use umlaut_model::{
-    Embeddings, ModelError, NormPlacement, Positions, RopeLayout, Sequences, Transformer, TransformerConfig, average,
-    parameters,
+    Embeddings, ModelError, NormPlacement, Positions, Precision, RopeLayout, Sequences, Transformer,
+    TransformerConfig, average, parameters,
 };
 use umlaut_search::{StepDecoder, TokenId};
 
@@ -32,6 +32,7 @@ fn config(norm: NormPlacement, positions: Positions) -> TransformerConfig {
         dropout: 0.1,
         attention_dropout: 0.0,
         activation_dropout: 0.0,
+        precision: Precision::F32,
         unk_id: 0,
         bos_id: 1,
         eos_id: 2,

@@ -12,7 +12,7 @@ use safetensors::SafeTensors;
 use umlaut_model::dropout::Dropout;
 use umlaut_model::ops::IGNORED;
 use umlaut_model::parameters::{self, Array, Arrays, VisitParameters};
-use umlaut_model::{Sequences, Transformer, TransformerConfig};
+use umlaut_model::{Precision, Sequences, Transformer, TransformerConfig};
 
 type B = Autodiff<Flex>;
 
@@ -161,6 +161,7 @@ fn fused_and_composed_operations_have_one_loss_and_one_gradient() {
         key_lengths: vec![5, 3],
         direction: Direction::Past,
         dropout: None,
+        precision: Precision::F32,
     };
     let rotary = || Some((float(cos.clone().detach()), float(sin.clone().detach())));
     let gradients = |output: burn::tensor::ops::FloatTensor<B>| {
@@ -186,7 +187,13 @@ fn fused_and_composed_operations_have_one_loss_and_one_gradient() {
         [Some(loss.inner().unsqueeze()), hidden.grad(&grads), weight.grad(&grads)]
             .map(|x: Option<Tensor<Flex, 2>>| x.unwrap().into_data().into_vec::<f32>().unwrap())
     };
-    let fused = gradients(B::fused_cross_entropy(float(hidden.clone()), float(weight.clone()), &targets, 0.1));
+    let fused = gradients(B::fused_cross_entropy(
+        float(hidden.clone()),
+        float(weight.clone()),
+        &targets,
+        0.1,
+        Precision::F32,
+    ));
     let plain = gradients(composed::cross_entropy::<B>(float(hidden.clone()), float(weight.clone()), &targets, 0.1));
     for (fused, plain) in fused.iter().zip(&plain) {
         assert_close("cross-entropy", fused, plain, 1e-5);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::backend::AutodiffBackend;
 use serde::{Deserialize, Serialize};
 use umlaut_model::directory::{self, Storage};
-use umlaut_model::{FusedOps, Transformer};
+use umlaut_model::{FusedOps, Transformer, TransformerConfig, parameters};
 
 use crate::TrainError;
 use crate::data::Position;
@@ -118,16 +118,22 @@ pub fn read_state(checkpoint: &Path) -> Result<State, TrainError> {
     serde_json::from_slice(&bytes).map_err(|error| TrainError::Checkpoint { path, reason: error.to_string() })
 }
 
-/// Reads a checkpoint's model and optimizer.
+/// Reads a checkpoint's parameters into a model of `config`, and its optimizer.
 ///
 /// # Errors
 /// If a file is missing, broken, or not of this model.
-pub fn read<B>(checkpoint: &Path, adam: &mut Adam<B>, device: &B::Device) -> Result<Transformer<B>, TrainError>
+pub fn read<B>(
+    checkpoint: &Path,
+    config: &TransformerConfig,
+    adam: &mut Adam<B>,
+    device: &B::Device,
+) -> Result<Transformer<B>, TrainError>
 where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
-    let model = directory::read::<B>(checkpoint, device)?;
+    let parameters = directory::read_arrays(&checkpoint.join(directory::WEIGHTS))?;
+    let model = parameters::load(config.init::<B>(0, device)?, parameters)?;
     let arrays = directory::read_arrays(&checkpoint.join(OPTIMIZER))?;
     adam.restore(arrays, &model, device)?;
     Ok(model)

@@ -149,7 +149,7 @@ where
         }
         let state = checkpoint::read_state(&newest)?;
         let mut adam = Adam::new(recipe.optimizer);
-        let model = checkpoint::read(&newest, &mut adam, device)?;
+        let model = checkpoint::read(&newest, &recipe.model, &mut adam, device)?;
         Self::start(recipe, folders, exchange, (model, adam), state)
     }
 

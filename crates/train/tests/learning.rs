@@ -5,7 +5,7 @@
 use burn::backend::Autodiff;
 use burn::module::AutodiffModule;
 use burn_flex::{Flex, FlexDevice};
-use umlaut_model::{Embeddings, NormPlacement, Positions, RopeLayout, TransformerConfig};
+use umlaut_model::{Embeddings, NormPlacement, Positions, Precision, RopeLayout, TransformerConfig};
 use umlaut_text::batch::Batch;
 use umlaut_text::rng::SplitMix64;
 use umlaut_train::optimizer::{Adam, AdamConfig};
@@ -37,6 +37,7 @@ fn config(norm: NormPlacement, positions: Positions) -> TransformerConfig {
         dropout: 0.0,
         attention_dropout: 0.0,
         activation_dropout: 0.0,
+        precision: Precision::F32,
         unk_id: 0,
         bos_id: BOS,
         eos_id: EOS,

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use umlaut_model::config::FORMAT;
 use umlaut_model::directory::{self, CONFIG, Storage, WEIGHTS};
 use umlaut_model::parameters::Arrays;
-use umlaut_model::{Embeddings, NormPlacement, Positions, RopeLayout, TransformerConfig};
+use umlaut_model::{Embeddings, NormPlacement, Positions, Precision, RopeLayout, TransformerConfig};
 use umlaut_text::Vocab;
 
 /// Name of the vocabulary in a model directory, and beside an exported model.
@@ -107,6 +107,7 @@ fn base_config(vocab: &Vocab) -> TransformerConfig {
         dropout: 0.0,
         attention_dropout: 0.0,
         activation_dropout: 0.0,
+        precision: Precision::F32,
         unk_id: vocab.unk().0,
         bos_id: vocab.bos().0,
         eos_id: vocab.eos().0,

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use super::dropout::{self, DropoutMask};
 use super::exp::exp;
 use crate::dispatch::vectorised;
-use crate::sgemm::{Matrix, MatrixMut, Onto, Workers, sgemm};
+use crate::precision::Precision;
+use crate::sgemm::{Matrix, MatrixMut, Onto, Workers};
 
 /// Whether a query may see keys that come after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct AttentionShape<'a> {
     pub rotation: Option<Rotation<'a>>,
     /// Dropout on the probabilities.
     pub dropout: Option<DropoutMask>,
+    /// What the products are computed in.
+    pub precision: Precision,
 }
 
 /// Tables of the rotary position embedding (arXiv 2104.09864, eq. 34): entry `[position, i]` is the cosine or sine of
@@ -109,7 +112,7 @@ pub fn forward(projections: Projections<'_>, shape: AttentionShape<'_>) -> Vec<f
                 head.load(projections, &shape, sentence, h);
                 head.probabilities(&shape, sentence);
                 head.drop(&shape, sentence, h);
-                sgemm(
+                shape.precision.product(
                     MatrixMut::strided(&mut output[h * shape.d_head()..], shape.q_len, shape.d_head(), shape.d_model),
                     Onto::Nothing,
                     Matrix::dense(&head.dropped, shape.q_len, shape.k_len),
@@ -200,7 +203,7 @@ impl Head {
 
     fn probabilities(&mut self, shape: &AttentionShape<'_>, sentence: usize) {
         let (q_len, k_len, d_head) = (shape.q_len, shape.k_len, shape.d_head());
-        sgemm(
+        shape.precision.product(
             MatrixMut::dense(&mut self.probabilities, q_len, k_len),
             Onto::Nothing,
             Matrix::dense(&self.query, q_len, d_head),
@@ -243,7 +246,8 @@ impl Head {
         let first = h * d_head;
         let upstream = Matrix::strided(&upstream[sentence * q_len * d_model + first..], q_len, d_head, d_model);
         let product = |to: &mut [f32], rows, columns, stride, a, b| {
-            sgemm(MatrixMut::strided(to, rows, columns, stride), Onto::Nothing, a, b, Workers::Caller);
+            let to = MatrixMut::strided(to, rows, columns, stride);
+            shape.precision.product(to, Onto::Nothing, a, b, Workers::Caller);
         };
         let dropped = Matrix::dense(&self.dropped, q_len, k_len);
         product(&mut d_value[first..], k_len, d_head, d_model, dropped.transposed(), upstream);
@@ -333,6 +337,7 @@ mod tests {
         direction: Direction::Past,
         rotation: None,
         dropout: None,
+        precision: Precision::F32,
     };
 
     fn numbers(seed: usize) -> Vec<f32> {

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::exp::exp;
 use crate::dispatch::vectorised;
-use crate::sgemm::{Matrix, MatrixMut, Onto, Workers, sgemm};
+use crate::precision::Precision;
+use crate::sgemm::{Matrix, MatrixMut, Onto, Workers};
 
 /// Logits held at a time, as a number of floats.
 const BLOCK_LOGITS: usize = 1 << 22;
@@ -47,6 +48,8 @@ pub struct Projection<'a> {
     /// The share ε of the probability that is spread evenly over all classes, the right one included: the loss of a row
     /// is -(1-ε) log p(target) - ε/V Σ log p(class) (Szegedy et al., arXiv 1512.00567, eq. 8).
     pub smoothing: f32,
+    /// What the products are computed in.
+    pub precision: Precision,
 }
 
 impl Projection<'_> {
@@ -79,14 +82,14 @@ impl Projection<'_> {
         let sums = self.for_each_block(|start, logits| {
             let rows = logits.len() / vocab;
             let span = start * d_model..(start + rows) * d_model;
-            sgemm(
+            self.precision.product(
                 MatrixMut::dense(&mut gradients.hidden[span.clone()], rows, d_model),
                 Onto::Nothing,
                 Matrix::dense(logits, rows, vocab),
                 Matrix::dense(self.weight, vocab, d_model),
                 Workers::Pool,
             );
-            sgemm(
+            self.precision.product(
                 MatrixMut::dense(&mut gradients.projection, vocab, d_model),
                 Onto::Old,
                 Matrix::dense(logits, rows, vocab).transposed(),
@@ -106,7 +109,7 @@ impl Projection<'_> {
         for (block, targets) in self.targets.chunks(rows_per_block).enumerate() {
             let start = block * rows_per_block;
             let logits = &mut logits[..targets.len() * vocab];
-            sgemm(
+            self.precision.product(
                 MatrixMut::dense(logits, targets.len(), vocab),
                 Onto::Nothing,
                 Matrix::dense(
@@ -200,10 +203,11 @@ fn exponentiate(row: &mut [f32], max: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Precision::F32;
 
     /// One row whose logits are `logits`: the hidden state is 1 and the weight is the logits.
     fn one_row(logits: &[f32], target: u32, smoothing: f32) -> LossSums {
-        Projection { hidden: &[1.0], weight: logits, targets: &[target], d_model: 1, smoothing }.loss()
+        Projection { hidden: &[1.0], weight: logits, targets: &[target], d_model: 1, smoothing, precision: F32 }.loss()
     }
 
     #[test]
@@ -218,7 +222,7 @@ mod tests {
     #[test]
     fn ignored_rows_change_nothing() {
         let weight = [0.3, -0.2, 0.5, 0.1, 0.9, -0.7];
-        let alone = Projection { hidden: &[1.0, 2.0], weight: &weight, targets: &[2], d_model: 2, smoothing: 0.1 };
+        let alone = Projection { hidden: &[1.0, 2.0], weight: &weight, targets: &[2], d_model: 2, smoothing: 0.1, precision: F32 };
         let padded = Projection { hidden: &[1.0, 2.0, 5.0, 6.0], targets: &[2, IGNORED], ..alone };
         let ((a, ga), (b, gb)) = (alone.loss_and_gradients(), padded.loss_and_gradients());
         assert_eq!(a, b);
@@ -233,7 +237,7 @@ mod tests {
         let hidden: Vec<f32> = (0..rows * d_model).map(value).collect();
         let weight: Vec<f32> = (0..vocab * d_model).map(|i| value(i + 31)).collect();
         let targets: Vec<u32> = (0..rows).map(|i| (i * 11 % vocab) as u32).collect();
-        let problem = Projection { hidden: &hidden, weight: &weight, targets: &targets, d_model, smoothing: 0.1 };
+        let problem = Projection { hidden: &hidden, weight: &weight, targets: &targets, d_model, smoothing: 0.1, precision: F32 };
         let (sums, gradients) = problem.loss_and_gradients();
         assert_eq!(sums, problem.loss());
         for i in [0, 77, rows * d_model - 1] {

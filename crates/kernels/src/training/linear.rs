@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use super::{ROWS_PER_PIECE, column_sums};
-use crate::sgemm::{Matrix, MatrixMut, Onto, Workers, sgemm};
+use crate::precision::Precision;
+use crate::sgemm::{Matrix, MatrixMut, Onto, Workers};
 
 /// What is applied to a linear map's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +34,17 @@ pub struct LinearGradients {
 /// # Panics
 /// If the lengths do not fit.
 #[must_use]
-pub fn forward(input: &[f32], weight: &[f32], bias: &[f32], d_in: usize, activation: Activation) -> Vec<f32> {
+pub fn forward(
+    input: &[f32],
+    weight: &[f32],
+    bias: &[f32],
+    d_in: usize,
+    activation: Activation,
+    precision: Precision,
+) -> Vec<f32> {
     let (rows, d_out) = (input.len() / d_in, bias.len());
-    let mut output = vec![0.0; rows * d_out];
-    for row in output.chunks_exact_mut(d_out) {
-        row.copy_from_slice(bias);
-    }
-    sgemm(
+    let mut output = bias.repeat(rows);
+    precision.product(
         MatrixMut::dense(&mut output, rows, d_out),
         Onto::Old,
         Matrix::dense(input, rows, d_in),
@@ -62,21 +67,27 @@ pub fn forward(input: &[f32], weight: &[f32], bias: &[f32], d_in: usize, activat
 /// # Panics
 /// If the lengths do not fit.
 #[must_use]
-pub fn backward(input: &[f32], weight: &[f32], upstream: &[f32], d_in: usize) -> LinearGradients {
+pub fn backward(
+    input: &[f32],
+    weight: &[f32],
+    upstream: &[f32],
+    d_in: usize,
+    precision: Precision,
+) -> LinearGradients {
     let (rows, d_out) = (input.len() / d_in, weight.len() / d_in);
     let mut gradients = LinearGradients {
         input: vec![0.0; rows * d_in],
         weight: vec![0.0; d_out * d_in],
         bias: column_sums(upstream, d_out),
     };
-    sgemm(
+    precision.product(
         MatrixMut::dense(&mut gradients.input, rows, d_in),
         Onto::Nothing,
         Matrix::dense(upstream, rows, d_out),
         Matrix::dense(weight, d_out, d_in),
         Workers::Pool,
     );
-    sgemm(
+    precision.product(
         MatrixMut::dense(&mut gradients.weight, d_out, d_in),
         Onto::Nothing,
         Matrix::dense(upstream, rows, d_out).transposed(),

@@ -8,6 +8,7 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Shape, TensorMetadata};
 use burn_flex::{Flex, FlexTensor};
+use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::dropout::DropoutMask;
 use umlaut_kernels::training::linear::Activation;
 
@@ -17,14 +18,20 @@ use super::{AttentionSpec, FusedOps};
 type Tracked<C> = FloatTensor<Autodiff<Flex, C>>;
 
 impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
-    fn fused_linear(x: Tracked<C>, weight: Tracked<C>, bias: Tracked<C>, activation: Activation) -> Tracked<C> {
+    fn fused_linear(
+        x: Tracked<C>,
+        weight: Tracked<C>,
+        bias: Tracked<C>,
+        activation: Activation,
+        precision: Precision,
+    ) -> Tracked<C> {
         let nodes = [x.node.clone(), weight.node.clone(), bias.node.clone()];
         let (x, weight, bias) = (dense(x.primitive), dense(weight.primitive), bias.primitive);
-        let output = Flex::fused_linear(x.clone(), weight.clone(), bias, activation);
+        let output = Flex::fused_linear(x.clone(), weight.clone(), bias, activation, precision);
         match LinearNode.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
                 let rectified = (activation == Activation::Relu).then(|| output.clone());
-                prepared.finish((x, weight, rectified), output)
+                prepared.finish((x, weight, rectified, precision), output)
             }
             OpsKind::UnTracked(prepared) => prepared.finish(output),
         }
@@ -88,17 +95,24 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
         }
     }
 
-    fn fused_cross_entropy(hidden: Tracked<C>, projection: Tracked<C>, targets: &[u32], smoothing: f32) -> Tracked<C> {
+    fn fused_cross_entropy(
+        hidden: Tracked<C>,
+        projection: Tracked<C>,
+        targets: &[u32],
+        smoothing: f32,
+        precision: Precision,
+    ) -> Tracked<C> {
         let nodes = [hidden.node.clone(), projection.node.clone()];
         let (hidden, projection) = (dense(hidden.primitive), dense(projection.primitive));
         match LossNode.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
-                let (loss, gradients) = flex::cross_entropy_with_gradients(&hidden, &projection, targets, smoothing);
+                let (loss, gradients) =
+                    flex::cross_entropy_with_gradients(&hidden, &projection, targets, smoothing, precision);
                 let hidden = from_floats(gradients.hidden, hidden.shape());
                 prepared.finish((hidden, from_floats(gradients.projection, projection.shape())), loss)
             }
             OpsKind::UnTracked(prepared) => {
-                prepared.finish(Flex::fused_cross_entropy(hidden, projection, targets, smoothing))
+                prepared.finish(Flex::fused_cross_entropy(hidden, projection, targets, smoothing, precision))
             }
         }
     }
@@ -116,13 +130,13 @@ fn register<S, const N: usize>(ops: Ops<S, N>, gradients: [FlexTensor; N], grads
 #[derive(Debug)]
 struct LinearNode;
 impl Backward<Flex, 3> for LinearNode {
-    /// Input, weight, and the output where it was rectified.
-    type State = (FlexTensor, FlexTensor, Option<FlexTensor>);
+    /// Input, weight, the output where it was rectified, and what products are computed in.
+    type State = (FlexTensor, FlexTensor, Option<FlexTensor>, Precision);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let upstream = grads.consume::<Flex>(&ops.node);
-        let (x, weight, rectified) = &ops.state;
-        let gradients = flex::linear_backward(x, weight, rectified.as_ref(), upstream);
+        let (x, weight, rectified, precision) = &ops.state;
+        let gradients = flex::linear_backward(x, weight, rectified.as_ref(), upstream, *precision);
         let bias = Shape::from([gradients.bias.len()]);
         let gradients = [
             from_floats(gradients.input, x.shape()),

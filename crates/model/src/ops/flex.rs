@@ -2,6 +2,7 @@
 
 use burn::tensor::{Shape, TensorData, TensorMetadata};
 use burn_flex::{Flex, FlexTensor};
+use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::adam::{self, AdamStep};
 use umlaut_kernels::training::attention::{self, AttentionShape, Projections, Rotation};
 use umlaut_kernels::training::cross_entropy::{LossSums, Projection, ProjectionGradients};
@@ -12,10 +13,16 @@ use umlaut_kernels::training::norm::{self, NormGradients};
 use super::{AttentionSpec, FusedOps};
 
 impl FusedOps for Flex {
-    fn fused_linear(x: FlexTensor, weight: FlexTensor, bias: FlexTensor, activation: Activation) -> FlexTensor {
+    fn fused_linear(
+        x: FlexTensor,
+        weight: FlexTensor,
+        bias: FlexTensor,
+        activation: Activation,
+        precision: Precision,
+    ) -> FlexTensor {
         let (x, weight, bias) = (dense(x), dense(weight), dense(bias));
         let [rows, d_in] = x.shape().dims::<2>();
-        let output = linear::forward(floats(&x), floats(&weight), floats(&bias), d_in, activation);
+        let output = linear::forward(floats(&x), floats(&weight), floats(&bias), d_in, activation, precision);
         from_floats(output, [rows, bias.shape()[0]])
     }
 
@@ -55,9 +62,15 @@ impl FusedOps for Flex {
         from_floats(attention::forward(inputs.projections(), inputs.shape()), inputs.query.shape())
     }
 
-    fn fused_cross_entropy(hidden: FlexTensor, projection: FlexTensor, targets: &[u32], smoothing: f32) -> FlexTensor {
+    fn fused_cross_entropy(
+        hidden: FlexTensor,
+        projection: FlexTensor,
+        targets: &[u32],
+        smoothing: f32,
+        precision: Precision,
+    ) -> FlexTensor {
         let (hidden, projection) = (dense(hidden), dense(projection));
-        loss_tensor(cross_entropy(&hidden, &projection, targets, smoothing).loss())
+        loss_tensor(cross_entropy(&hidden, &projection, targets, smoothing, precision).loss())
     }
 
     fn fused_adam(state: [FlexTensor; 4], step: AdamStep) -> [FlexTensor; 3] {
@@ -78,12 +91,13 @@ pub(super) fn linear_backward(
     weight: &FlexTensor,
     output: Option<&FlexTensor>,
     upstream: FlexTensor,
+    precision: Precision,
 ) -> LinearGradients {
     let mut upstream = dense(upstream);
     if let Some(output) = output {
         linear::relu_backward(upstream.storage_mut(), floats(output));
     }
-    linear::backward(floats(x), floats(weight), floats(&upstream), x.shape()[1])
+    linear::backward(floats(x), floats(weight), floats(&upstream), x.shape()[1], precision)
 }
 
 /// The gradients of [`FusedOps::fused_norm`].
@@ -128,6 +142,7 @@ impl AttentionInputs {
             direction: self.spec.direction,
             rotation: self.rotary.as_ref().map(|(cos, sin)| Rotation { cos: floats(cos), sin: floats(sin) }),
             dropout: self.spec.dropout,
+            precision: self.spec.precision,
         }
     }
 
@@ -148,8 +163,9 @@ pub(super) fn cross_entropy_with_gradients(
     projection: &FlexTensor,
     targets: &[u32],
     smoothing: f32,
+    precision: Precision,
 ) -> (FlexTensor, ProjectionGradients) {
-    let (sums, gradients) = cross_entropy(hidden, projection, targets, smoothing).loss_and_gradients();
+    let (sums, gradients) = cross_entropy(hidden, projection, targets, smoothing, precision).loss_and_gradients();
     (loss_tensor(sums), gradients)
 }
 
@@ -158,9 +174,10 @@ fn cross_entropy<'a>(
     projection: &'a FlexTensor,
     targets: &'a [u32],
     smoothing: f32,
+    precision: Precision,
 ) -> Projection<'a> {
     let d_model = hidden.shape()[1];
-    Projection { hidden: floats(hidden), weight: floats(projection), targets, d_model, smoothing }
+    Projection { hidden: floats(hidden), weight: floats(projection), targets, d_model, smoothing, precision }
 }
 
 fn loss_tensor(sums: LossSums) -> FlexTensor {

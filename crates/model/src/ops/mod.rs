@@ -10,6 +10,7 @@ mod flex;
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Tensor, TensorPrimitive};
+use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::attention::Direction;
 use umlaut_kernels::training::dropout::DropoutMask;
 use umlaut_kernels::training::linear::Activation;
@@ -32,12 +33,15 @@ pub struct AttentionSpec {
     pub direction: Direction,
     /// Dropout on the probabilities.
     pub dropout: Option<DropoutMask>,
+    /// What the products are computed in.
+    pub precision: Precision,
 }
 
 /// A backend that runs the model's operations.
 ///
 /// Tensors are primitives so that backends can implement the trait; [`float`] and [`tensor`] go between them and
-/// burn's tensors. Ids are host arrays: they come from the batch, never from the device.
+/// burn's tensors. Ids are host arrays: they come from the batch, never from the device. Whatever is not fused computes
+/// its products in the backend's own precision.
 pub trait FusedOps: Backend {
     /// act(x Wᵀ + b): `[rows, d_in]`, `[d_out, d_in]`, `[d_out]` to `[rows, d_out]`.
     fn fused_linear(
@@ -45,6 +49,7 @@ pub trait FusedOps: Backend {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         activation: Activation,
+        _precision: Precision,
     ) -> FloatTensor<Self> {
         composed::linear::<Self>(x, weight, bias, activation)
     }
@@ -95,6 +100,7 @@ pub trait FusedOps: Backend {
         projection: FloatTensor<Self>,
         targets: &[u32],
         smoothing: f32,
+        _precision: Precision,
     ) -> FloatTensor<Self> {
         composed::cross_entropy::<Self>(hidden, projection, targets, smoothing)
     }
