@@ -4,7 +4,7 @@ use super::trainer;
 use crate::{TextError, corpus::LineReader, normalise, rng::SplitMix64};
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     fmt::{self, Write},
     path::Path,
     str::FromStr,
@@ -100,7 +100,7 @@ impl Default for VocabRecipe {
 }
 
 /// Each word of the training text with its count.
-type WordCounts = BTreeMap<String, u64>;
+type WordCounts = HashMap<String, u64>;
 
 impl VocabRecipe {
     /// Trains on the lines of all files together and returns the bytes of the model file.
@@ -113,6 +113,8 @@ impl VocabRecipe {
         if words.is_empty() {
             return Err(TextError::Train { reason: "the files hold no words".to_owned() });
         }
+        let mut words: Vec<_> = words.into_iter().collect();
+        words.sort_unstable();
         let mut sentences = String::new();
         for (word, count) in &words {
             // Writing to a string cannot fail.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use burn_flex::FlexDevice;
-use umlaut_model::directory::{WEIGHTS, read_arrays};
+use umlaut_model::directory::{WEIGHTS, read_arrays, read_config};
 use umlaut_text::Vocab;
 use umlaut_text::corpus::shard::{ShardMark, shard_bytes, shard_name};
 use umlaut_text::corpus::{PairCutter, PairFilter};
@@ -155,10 +155,13 @@ fn another_recipe_is_refused_field_by_field_unless_it_is_asked_for() {
     recipe.run.max_updates = 4;
     kitchen.new_run(recipe.clone(), "run").unwrap();
     recipe.schedule.peak = 0.005;
+    recipe.model.dropout = 0.25;
     recipe.run.max_updates = 6;
     let error = kitchen.resume(recipe.clone(), "run", Changes::Refused).unwrap_err().to_string();
     assert!(error.contains("schedule.peak (0.005 now, 0.01 in the run)"), "{error}");
     kitchen.resume(recipe, "run", Changes::Taken).unwrap();
+    let (_, newest) = checkpoint::list(&kitchen.run("run")).unwrap().pop().unwrap();
+    assert!((read_config(&newest).unwrap().dropout - 0.25).abs() < 1e-6, "the model keeps the run's dropout");
     let error = kitchen.new_run(kitchen.recipe(), "run").unwrap_err().to_string();
     assert!(error.contains("--resume"), "{error}");
 }
