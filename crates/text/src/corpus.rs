@@ -6,6 +6,7 @@ mod cleaning;
 mod filter;
 pub mod framing;
 mod line;
+mod made_up;
 mod sentences;
 pub mod sgml;
 pub mod shard;

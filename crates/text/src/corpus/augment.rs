@@ -1,8 +1,9 @@
 //! Pairs made of other pairs, so that a model meets what people type: capitals, no capitals, no full stop, several
-//! sentences on a line.
+//! sentences on a line, names that it has never seen.
 
 use serde::{Deserialize, Serialize};
 
+use super::made_up;
 use crate::rng::{SplitMix64, mix};
 
 /// Shares of the pairs that are seen once more in another shape.
@@ -17,13 +18,16 @@ pub struct Augment {
     pub unpunctuated: f64,
     /// Joined with the pair before it, where that ends in a mark on both sides.
     pub joined: f64,
+    /// With a name or number that both sides share replaced by one that is made up, so that copying is learnt.
+    pub copied: f64,
 }
 
 impl Augment {
     /// Whether every share lies in `[0, 1]`.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        [self.lower, self.upper, self.unpunctuated, self.joined].iter().all(|share| (0.0..=1.0).contains(share))
+        let shares = [self.lower, self.upper, self.unpunctuated, self.joined, self.copied];
+        shares.iter().all(|share| (0.0..=1.0).contains(share))
     }
 }
 
@@ -56,8 +60,8 @@ impl Augmenter {
         let mut random = SplitMix64::new(mix(&[self.seed, self.file, self.line]));
         let mut drawn = |share: f64| random.next_f64() < share;
         let shares = self.shares;
-        let [lower, upper, bare, joined] =
-            [shares.lower, shares.upper, shares.unpunctuated, shares.joined].map(&mut drawn);
+        let [lower, upper, bare, joined, copied] =
+            [shares.lower, shares.upper, shares.unpunctuated, shares.joined, shares.copied].map(&mut drawn);
         let mut made = Vec::new();
         if lower {
             made.push((src.to_lowercase(), tgt.to_owned()));
@@ -70,6 +74,9 @@ impl Augmenter {
         }
         if let (true, Some((first_src, first_tgt))) = (joined, self.previous.take()) {
             made.push((format!("{first_src} {src}"), format!("{first_tgt} {tgt}")));
+        }
+        if copied {
+            made.extend(made_up::with_another_word(src, tgt, &mut random));
         }
         let ends = without_mark(src).is_some() && without_mark(tgt).is_some();
         self.previous = (shares.joined > 0.0 && ends).then(|| (src.to_owned(), tgt.to_owned()));
@@ -99,7 +106,7 @@ mod tests {
     #[test]
     fn each_shape_is_what_its_name_says() {
         let pair = [("The Straße.", "Die Straße.")];
-        let all = Augment { lower: 1.0, upper: 1.0, unpunctuated: 1.0, joined: 1.0 };
+        let all = Augment { lower: 1.0, upper: 1.0, unpunctuated: 1.0, joined: 1.0, copied: 0.0 };
         let shapes = [("the straße.", "Die Straße."), ("THE STRASSE.", "DIE STRASSE."), ("The Straße", "Die Straße")];
         assert_eq!(made(all, &pair), owned(&shapes));
         assert!(made(Augment::default(), &pair).is_empty());
