@@ -4,8 +4,8 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, backend::Backend};
 use umlaut_kernels::training::linear::Activation;
 
-use crate::initial::Initial;
 use crate::Precision;
+use crate::initial::Initial;
 use crate::ops::{FusedOps, float, tensor};
 
 /// y = act(x Wᵀ + b).

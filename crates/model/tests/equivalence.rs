@@ -7,8 +7,8 @@ use umlaut_model::decoder::CachedDecoder;
 use umlaut_model::directory::{self, Storage};
 use umlaut_model::dropout::Dropout;
 use umlaut_model::{
-    Embeddings, ModelError, NormPlacement, Positions, Precision, RopeLayout, Sequences, Transformer,
-    TransformerConfig, average, parameters,
+    Embeddings, ModelError, NormPlacement, Positions, Precision, RopeLayout, Sequences, Transformer, TransformerConfig,
+    average, parameters,
 };
 use umlaut_search::{StepDecoder, TokenId};
 

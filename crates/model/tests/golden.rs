@@ -112,7 +112,13 @@ fn agrees_with_pytorch(name: &str, precision: Precision, slack: f32) {
     let got: Vec<f32> = values(sums.clone()).iter().map(|sum| sum / count).collect();
     assert_close("loss and nll", &got, &[golden.arrays["loss"].data[0], golden.arrays["nll"].data[0]], 1e-6 * slack);
 
-    let mut check = CheckGradients { grads: sums.narrow(0, 0, 1).backward(), golden: &golden, count, tolerance: 1e-5 * slack, seen: 0 };
+    let mut check = CheckGradients {
+        grads: sums.narrow(0, 0, 1).backward(),
+        golden: &golden,
+        count,
+        tolerance: 1e-5 * slack,
+        seen: 0,
+    };
     parameters::visit(&model, &mut check);
     assert_eq!(check.seen, golden.arrays.keys().filter(|name| name.starts_with("grad.")).count());
 }
@@ -197,13 +203,8 @@ fn fused_and_composed_operations_have_one_loss_and_one_gradient() {
         [Some(loss.inner().unsqueeze()), hidden.grad(&grads), weight.grad(&grads)]
             .map(|x: Option<Tensor<Flex, 2>>| x.unwrap().into_data().into_vec::<f32>().unwrap())
     };
-    let fused = gradients(B::fused_cross_entropy(
-        float(hidden.clone()),
-        float(weight.clone()),
-        &targets,
-        0.1,
-        Precision::F32,
-    ));
+    let fused =
+        gradients(B::fused_cross_entropy(float(hidden.clone()), float(weight.clone()), &targets, 0.1, Precision::F32));
     let plain = gradients(composed::cross_entropy::<B>(float(hidden.clone()), float(weight.clone()), &targets, 0.1));
     for (fused, plain) in fused.iter().zip(&plain) {
         assert_close("cross-entropy", fused, plain, 1e-5);

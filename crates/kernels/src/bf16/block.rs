@@ -2,8 +2,7 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __cpuid_count, __m512bh, _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps,
-    _mm512_storeu_ps,
+    __cpuid_count, __m512bh, _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
 };
 use std::mem::transmute;
 
@@ -106,7 +105,10 @@ impl Session {
         }
         let mut whole = [0.0; SIDE * SIDE];
         if onto == Onto::Old {
-            whole.chunks_exact_mut(SIDE).zip(c.lines()).for_each(|(whole, line)| whole[..line.len()].copy_from_slice(line));
+            whole
+                .chunks_exact_mut(SIDE)
+                .zip(c.lines())
+                .for_each(|(whole, line)| whole[..line.len()].copy_from_slice(line));
         }
         self.multiply_whole(&mut whole, SIDE, onto, left, right);
         whole.chunks_exact(SIDE).zip(c.lines()).for_each(|(whole, line)| line.copy_from_slice(&whole[..line.len()]));
@@ -148,7 +150,9 @@ unsafe fn tiles(c: &mut [f32], row_stride: usize, onto: Onto, left: &[Line], rig
             asm!("prefetchw [{0}]", "prefetchw [{0} + 64]", in(reg) line, options(readonly, nostack));
         }
         match onto {
-            Onto::Nothing => asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", options(nomem, nostack)),
+            Onto::Nothing => {
+                asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", options(nomem, nostack))
+            }
             Onto::Old => asm!(
                 "tileloadd tmm0, [{top} + {stride}]",
                 "tileloadd tmm1, [{top} + {stride} + 64]",

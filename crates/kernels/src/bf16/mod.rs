@@ -89,14 +89,7 @@ mod x86 {
         static PACKED: Cell<[Vec<Line>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
     }
 
-    pub(super) fn product(
-        unit: Unit,
-        c: MatrixMut<'_>,
-        onto: Onto,
-        a: Matrix<'_>,
-        b: Matrix<'_>,
-        workers: Workers,
-    ) {
+    pub(super) fn product(unit: Unit, c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: Matrix<'_>, workers: Workers) {
         let steps = pack::steps(a.columns);
         // Taken, not borrowed: a thread that waits inside may be given another product to make.
         let [mut left, mut right] = PACKED.take();

@@ -6,8 +6,8 @@
 //! Whatever lies outside the matrix is zero.
 
 use std::arch::x86_64::{
-    __m256bh, __m256i, __m512, __m512bh, __m512i, _mm512_cvtepu16_epi32, _mm512_cvtne2ps_pbh,
-    _mm512_cvtneps_pbh, _mm512_maskz_loadu_ps, _mm512_or_si512, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_slli_epi32,
+    __m256bh, __m256i, __m512, __m512bh, __m512i, _mm512_cvtepu16_epi32, _mm512_cvtne2ps_pbh, _mm512_cvtneps_pbh,
+    _mm512_maskz_loadu_ps, _mm512_or_si512, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_slli_epi32,
     _mm512_store_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 use std::mem::transmute;
@@ -64,7 +64,8 @@ pub(super) fn pack(lines: &mut Vec<Line>, matrix: Matrix<'_>, layout: Layout, wo
     let panels_each = panels.div_ceil(threads);
     let lines = &mut lines[..panels * per_panel];
     // SAFETY: whoever packs has found the instructions for bf16 (`Unit::is_available`), these among them.
-    let pack = |(share, lines): (usize, &mut [Line])| unsafe { pack_panels(lines, matrix, share * panels_each, layout) };
+    let pack =
+        |(share, lines): (usize, &mut [Line])| unsafe { pack_panels(lines, matrix, share * panels_each, layout) };
     if threads == 1 {
         pack((0, lines));
     } else {

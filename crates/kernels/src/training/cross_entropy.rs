@@ -222,7 +222,14 @@ mod tests {
     #[test]
     fn ignored_rows_change_nothing() {
         let weight = [0.3, -0.2, 0.5, 0.1, 0.9, -0.7];
-        let alone = Projection { hidden: &[1.0, 2.0], weight: &weight, targets: &[2], d_model: 2, smoothing: 0.1, precision: F32 };
+        let alone = Projection {
+            hidden: &[1.0, 2.0],
+            weight: &weight,
+            targets: &[2],
+            d_model: 2,
+            smoothing: 0.1,
+            precision: F32,
+        };
         let padded = Projection { hidden: &[1.0, 2.0, 5.0, 6.0], targets: &[2, IGNORED], ..alone };
         let ((a, ga), (b, gb)) = (alone.loss_and_gradients(), padded.loss_and_gradients());
         assert_eq!(a, b);
@@ -237,7 +244,8 @@ mod tests {
         let hidden: Vec<f32> = (0..rows * d_model).map(value).collect();
         let weight: Vec<f32> = (0..vocab * d_model).map(|i| value(i + 31)).collect();
         let targets: Vec<u32> = (0..rows).map(|i| (i * 11 % vocab) as u32).collect();
-        let problem = Projection { hidden: &hidden, weight: &weight, targets: &targets, d_model, smoothing: 0.1, precision: F32 };
+        let problem =
+            Projection { hidden: &hidden, weight: &weight, targets: &targets, d_model, smoothing: 0.1, precision: F32 };
         let (sums, gradients) = problem.loss_and_gradients();
         assert_eq!(sums, problem.loss());
         for i in [0, 77, rows * d_model - 1] {

@@ -67,13 +67,7 @@ pub fn forward(
 /// # Panics
 /// If the lengths do not fit.
 #[must_use]
-pub fn backward(
-    input: &[f32],
-    weight: &[f32],
-    upstream: &[f32],
-    d_in: usize,
-    precision: Precision,
-) -> LinearGradients {
+pub fn backward(input: &[f32], weight: &[f32], upstream: &[f32], d_in: usize, precision: Precision) -> LinearGradients {
     let (rows, d_out) = (input.len() / d_in, weight.len() / d_in);
     let mut gradients = LinearGradients {
         input: vec![0.0; rows * d_in],

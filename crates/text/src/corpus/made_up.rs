@@ -18,7 +18,8 @@ pub(super) fn with_another_word(src: &str, tgt: &str, random: &mut SplitMix64) -
     let word = *shared.get(random.below(shared.len().max(1) as u64) as usize)?;
     let new = if is_number(word) { number(random) } else { proper(random) };
     let replaced = |text: &str| {
-        let words = text.split(' ').map(|other| if core(other) == word { other.replacen(word, &new, 1) } else { other.into() });
+        let words =
+            text.split(' ').map(|other| if core(other) == word { other.replacen(word, &new, 1) } else { other.into() });
         words.collect::<Vec<String>>().join(" ")
     };
     Some((replaced(src), replaced(tgt)))
@@ -99,8 +100,10 @@ mod tests {
     fn a_shared_word_becomes_the_same_new_one_on_both_sides() {
         for seed in 0..200 {
             let random = &mut SplitMix64::new(seed);
-            let (src, tgt) = with_another_word("(I) saw Tomson, today.", "Ich sah Tomson heute.", random).expect("a name");
-            let new = src.strip_prefix("(I) saw ").and_then(|rest| rest.strip_suffix(", today.")).expect("in its place");
+            let (src, tgt) =
+                with_another_word("(I) saw Tomson, today.", "Ich sah Tomson heute.", random).expect("a name");
+            let new =
+                src.strip_prefix("(I) saw ").and_then(|rest| rest.strip_suffix(", today.")).expect("in its place");
             assert_ne!(new, "Tomson");
             assert_eq!(tgt, format!("Ich sah {new} heute."));
         }
