@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fixed_work MODEL_DIRECTORY SENTENCES [--int8] [--workers 2] [--rows 256] [--tokens 27] [--beam 4] [--first 300]
-//!            [--isa portable|avx2|avxvnni|avx512] [--print]
+//!            [--isa portable|avx2|avxvnni|avx512|amx] [--print]
 //! ```
 //!
 //! `SENTENCES` has one source a line, as token ids; EOS is added here. Each worker is a thread with batches of its own of
@@ -66,7 +66,7 @@ impl Options {
             model: path(),
             sentences: path(),
             precision: Precision::F32,
-            isa: Isa::Avx512,
+            isa: Isa::Amx,
             workers: 1,
             rows: 256,
             tokens: 27,
@@ -98,7 +98,8 @@ fn isa(name: &str) -> Isa {
         "portable" => Isa::Portable,
         "avx2" => Isa::Avx2,
         "avxvnni" => Isa::AvxVnni,
-        _ => Isa::Avx512,
+        "avx512" => Isa::Avx512,
+        _ => Isa::Amx,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Measures products with packed weights: `products [portable|avx2|avxvnni|avx512]`.
+//! Measures products with packed weights: `products [portable|avx2|avxvnni|avx512|amx]`.
 //!
 //! For each shape the shortest of many runs counts, so that other work on the machine does not.
 
@@ -11,7 +11,8 @@ fn main() {
         Some("portable") => Isa::Portable,
         Some("avx2") => Isa::Avx2,
         Some("avxvnni") => Isa::AvxVnni,
-        _ => Isa::Avx512,
+        Some("avx512") => Isa::Avx512,
+        _ => Isa::Amx,
     };
     println!("giga-operations a second on one thread ({:?}), a multiply-add being two", isa.min(Isa::best()));
     println!("{:>9} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}", "", "", "1", "4", "16", "64", "128", "256 rows");

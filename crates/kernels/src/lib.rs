@@ -8,4 +8,6 @@ mod dispatch;
 pub mod inference;
 pub mod precision;
 pub mod sgemm;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
 pub mod training;

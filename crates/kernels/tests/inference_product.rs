@@ -6,15 +6,16 @@ use umlaut_kernels::inference::{
 };
 
 /// Miri knows the portable path alone.
-const ISAS: &[Isa] = if cfg!(miri) { &[Isa::Portable] } else { &[Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512] };
+const ISAS: &[Isa] =
+    if cfg!(miri) { &[Isa::Portable] } else { &[Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512, Isa::Amx] };
 /// Odd shapes: below, at and beyond a vector, a panel and a stretch of the inputs. Miri, which interprets, sees the small
 /// ones.
 const SHAPES: &[(usize, usize)] = if cfg!(miri) {
     &[(1, 1), (3, 5), (65, 18), (3, 130)]
 } else {
-    &[(1, 1), (3, 5), (16, 4), (64, 64), (65, 63), (130, 127), (63, 130), (192, 515), (70, 1030)]
+    &[(1, 1), (3, 5), (16, 4), (64, 64), (65, 63), (130, 127), (63, 130), (130, 192), (192, 515), (70, 1030)]
 };
-const ROWS: &[usize] = if cfg!(miri) { &[0, 1, 7] } else { &[0, 1, 2, 5, 6, 7, 13, 70] };
+const ROWS: &[usize] = if cfg!(miri) { &[0, 1, 7] } else { &[0, 1, 2, 5, 6, 7, 13, 29, 70] };
 
 /// Numbers in -1..1 that look random.
 fn numbers(n: usize, seed: u64) -> Vec<f32> {
@@ -109,10 +110,12 @@ fn the_extreme_codes_do_not_saturate_on_any_instruction_set() {
 fn every_instruction_set_computes_the_same_integers() {
     for (d_out, d_in) in SHAPES.iter().copied() {
         let (matrix, bias) = (packed(Precision::Int8, d_out, d_in), numbers(d_out, 6));
-        let x = numbers(13 * d_in, 7);
-        let on = |isa| with_isa_at_most(isa, || multiply(&matrix, &x, &bias, Write::Assign, 0.0));
-        for isa in ISAS.iter().copied() {
-            assert_eq!(on(Isa::Portable), on(isa), "{d_in}x{d_out} {isa:?}");
+        for rows in ROWS.iter().copied() {
+            let x = numbers(rows * d_in, 7);
+            let on = |isa| with_isa_at_most(isa, || multiply(&matrix, &x, &bias, Write::Add, 0.5));
+            for isa in ISAS.iter().copied() {
+                assert_eq!(on(Isa::Portable), on(isa), "{rows}x{d_in}x{d_out} {isa:?}");
+            }
         }
     }
 }

@@ -6,7 +6,8 @@ use umlaut_kernels::inference::{
 };
 
 /// Miri knows the portable path alone.
-const ISAS: &[Isa] = if cfg!(miri) { &[Isa::Portable] } else { &[Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512] };
+const ISAS: &[Isa] =
+    if cfg!(miri) { &[Isa::Portable] } else { &[Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512, Isa::Amx] };
 
 fn numbers(n: usize, seed: u32) -> Vec<f32> {
     let hash = |i: u32| (i.wrapping_mul(2_654_435_761) ^ seed.wrapping_mul(40_503)).wrapping_mul(2_246_822_519) >> 8;

@@ -90,7 +90,7 @@ fn int8_stays_near_the_full_pass() {
 fn a_batch_is_its_sentences_one_by_one_to_the_bit() {
     let model = Model::new(Shape::default());
     for precision in [Precision::F32, Precision::Int8] {
-        for isa in [Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512] {
+        for isa in [Isa::Portable, Isa::Avx2, Isa::AvxVnni, Isa::Avx512, Isa::Amx] {
             with_isa_at_most(isa, || {
                 let together = decode(&model, precision, &[4, 1, 0, 2, 3]);
                 for (row, sentence) in [4, 1, 0, 2, 3].into_iter().enumerate() {
@@ -110,8 +110,8 @@ fn instruction_sets_that_fuse_agree_to_the_bit() {
         let model = Model::new(shape);
         for precision in [Precision::F32, Precision::Int8] {
             let on = |isa| with_isa_at_most(isa, || decode(&model, precision, &[0, 2, 4]));
-            let best = on(Isa::Avx512);
-            for isa in [Isa::Avx2, Isa::AvxVnni].into_iter().filter(|isa| *isa <= Isa::best()) {
+            let best = on(Isa::Amx);
+            for isa in [Isa::Avx2, Isa::AvxVnni, Isa::Avx512].into_iter().filter(|isa| *isa <= Isa::best()) {
                 assert_eq!(on(isa), best, "{shape:?} {precision:?} {isa:?}");
             }
         }

@@ -2,43 +2,19 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __cpuid_count, __m512bh, _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
+    __m512bh, _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
 };
 use std::mem::transmute;
 
 use super::Unit;
 use super::pack::{Line, PANEL_LINES};
 use crate::sgemm::{MatrixMut, Onto};
+use crate::tiles::{LINE_BYTES, TILE_LINES, Tiles};
 
 /// Rows and columns of a block.
 pub(super) const SIDE: usize = 32;
-/// Bytes of a tile, 16 lines.
-const TILE_BYTES: usize = 1024;
-/// Bytes of a line.
-const LINE_BYTES: usize = 64;
-
-/// Whether the processor has tiles and the system lets this process use them.
-pub(super) fn may_use_tiles() -> bool {
-    const AMX_BF16: u32 = 1 << 22;
-    const AMX_TILE: u32 = 1 << 24;
-    // SAFETY: every x86-64 processor has the instruction; leaf 7 exists where AVX-512 does.
-    let has_tiles = __cpuid_count(7, 0).edx & (AMX_BF16 | AMX_TILE) == AMX_BF16 | AMX_TILE;
-    has_tiles && system_grants_tiles()
-}
-
-/// Asks Linux for the tiles' registers, once for the process and the threads to come.
-#[cfg(target_os = "linux")]
-fn system_grants_tiles() -> bool {
-    const REQUEST_PERMISSION: libc::c_long = 0x1023;
-    const TILE_DATA: libc::c_long = 18;
-    // SAFETY: the call takes two numbers and touches no memory of ours.
-    unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn system_grants_tiles() -> bool {
-    false
-}
+/// Bytes of a tile.
+const TILE_BYTES: usize = TILE_LINES * LINE_BYTES;
 
 /// A block of the product's destination, at the matrix's edge maybe smaller than 32 by 32.
 pub(super) struct Block<'a> {
@@ -67,33 +43,17 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Time in which a thread multiplies blocks: the tiles are set up at its beginning and given back at its end.
+/// Time in which a thread multiplies blocks.
 pub(super) struct Session {
     unit: Unit,
-}
-
-/// What `ldtilecfg` reads: eight tiles of 16 rows of 64 bytes.
-#[repr(C, align(64))]
-struct TileConfig {
-    palette: u8,
-    start_row: u8,
-    reserved: [u8; 14],
-    line_bytes: [u16; 16],
-    rows: [u8; 16],
+    /// Set up with [`Unit::Tiles`].
+    _tiles: Option<Tiles>,
 }
 
 impl Session {
     /// Begins with a unit that is available.
     pub(super) fn begin(unit: Unit) -> Self {
-        if unit == Unit::Tiles {
-            let mut config =
-                TileConfig { palette: 1, start_row: 0, reserved: [0; 14], line_bytes: [0; 16], rows: [0; 16] };
-            config.line_bytes[..8].fill(LINE_BYTES as u16);
-            config.rows[..8].fill(16);
-            // SAFETY: the unit is available; the 64 bytes describe eight tiles as the first palette allows them.
-            unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const config, options(nostack, readonly)) };
-        }
-        Self { unit }
+        Self { unit, _tiles: (unit == Unit::Tiles).then(Tiles::set_up) }
     }
 
     /// c = left · right, or c += left · right, over the steps that both hold.
@@ -120,15 +80,6 @@ impl Session {
         match self.unit {
             Unit::Tiles => unsafe { tiles(c, row_stride, onto, left, right) },
             Unit::Vectors => unsafe { vectors(c, row_stride, onto, left, right) },
-        }
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        if self.unit == Unit::Tiles {
-            // SAFETY: the session set the tiles up.
-            unsafe { asm!("tilerelease", options(nomem, nostack)) };
         }
     }
 }

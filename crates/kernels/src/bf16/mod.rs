@@ -1,9 +1,8 @@
 //! Products of f32 matrices whose operands are rounded to bf16 and whose sums are f32.
 //!
 //! The operands are packed once into panels of 32 rows or columns, in the layout that both of Intel's instruction sets
-//! for bf16 read: pairs of neighbours along the depth, 16 pairs a cache line. AMX multiplies tiles of 16 lines (AMX-BF16,
-//! "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 1, chapter 18), AVX-512 BF16 one line at a
-//! time.
+//! for bf16 read: pairs of neighbours along the depth, 16 pairs a cache line. AMX multiplies tiles of 16 lines, AVX-512 BF16
+//! one line at a time.
 
 #[cfg(target_arch = "x86_64")]
 mod block;
@@ -13,6 +12,8 @@ mod pack;
 use std::sync::OnceLock;
 
 use crate::sgemm::{Matrix, MatrixMut, Onto, Workers};
+#[cfg(target_arch = "x86_64")]
+use crate::tiles::TileProduct;
 
 /// Instructions that multiply bf16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Unit {
             && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl");
-        has_vectors && (self == Self::Vectors || block::may_use_tiles())
+        has_vectors && (self == Self::Vectors || TileProduct::Bf16.is_available())
     }
 
     #[cfg(not(target_arch = "x86_64"))]

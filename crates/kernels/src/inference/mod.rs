@@ -16,6 +16,8 @@ mod rotary;
 mod simd;
 mod slots;
 mod stored;
+#[cfg(target_arch = "x86_64")]
+mod tiled;
 mod top_k;
 
 pub use activations::Activations;

@@ -8,6 +8,8 @@
 use super::activations::{Activations, Form};
 use super::matrix::{Matrix, PANEL, WORD, Weights};
 use super::simd::{LANES, Simd, on_best_isa};
+#[cfg(target_arch = "x86_64")]
+use super::tiled;
 
 /// The most rows of a tile: with four vectors of columns, 24 of AVX-512's 32 registers hold sums.
 const TILE_ROWS: usize = 6;
@@ -72,10 +74,10 @@ pub(crate) fn run<E: Epilogue>(x: &Activations, weights: &Matrix, epilogue: &mut
 }
 
 #[derive(Clone, Copy)]
-struct Shape {
-    rows: usize,
-    words: usize,
-    panels: usize,
+pub(super) struct Shape {
+    pub(super) rows: usize,
+    pub(super) words: usize,
+    pub(super) panels: usize,
 }
 
 fn run_f32<E: Epilogue>(shape: Shape, x: &[f32], weights: &[f32], epilogue: &mut E) {
@@ -91,23 +93,28 @@ fn run_int8<E: Epilogue>(shape: Shape, x: &[u8], weights: &[i8], arithmetic: Int
     assert!(arithmetic.row_scales.len() >= shape.rows);
     assert!(arithmetic.column_scales.len() >= shape.panels * PANEL);
     assert!(arithmetic.corrections.len() >= shape.panels * PANEL);
+    let operands = Operands { shape, x: x.as_ptr().cast(), weights: weights.as_ptr().cast() };
+    #[cfg(target_arch = "x86_64")]
+    if tiled::suits(shape) {
+        return tiled::run(operands, arithmetic, epilogue);
+    }
     on_best_isa! {
         fn on_isa[E: Epilogue](operands: Operands, arithmetic: Int8<'_>, epilogue: &mut E) = panels_on;
     }
-    on_isa(Operands { shape, x: x.as_ptr().cast(), weights: weights.as_ptr().cast() }, arithmetic, epilogue);
+    on_isa(operands, arithmetic, epilogue);
 }
 
 /// Both factors, as words. `x` is readable for `[rows, words]`, `weights` for `[panels, words, 64]`: whoever makes one
 /// has checked that.
 #[derive(Clone, Copy)]
-struct Operands {
-    shape: Shape,
-    x: *const [u8; WORD],
-    weights: *const [u8; WORD],
+pub(super) struct Operands {
+    pub(super) shape: Shape,
+    pub(super) x: *const [u8; WORD],
+    pub(super) weights: *const [u8; WORD],
 }
 
 /// How words are multiplied and summed.
-trait Arithmetic: Copy {
+pub(super) trait Arithmetic: Copy {
     /// Rows of a tile, at most [`TILE_ROWS`].
     fn tile_rows<S: Simd>() -> usize;
     /// A vector of sums.
@@ -189,10 +196,10 @@ impl Arithmetic for F32 {
 
 /// Scales to undo the quantisation with, `[rows]` and `[columns]`, and what makes up for the zero point.
 #[derive(Clone, Copy)]
-struct Int8<'a> {
+pub(super) struct Int8<'a> {
     row_scales: &'a [f32],
     column_scales: &'a [f32],
-    corrections: &'a [i32],
+    pub(super) corrections: &'a [i32],
 }
 
 impl Arithmetic for Int8<'_> {

@@ -20,7 +20,7 @@ fn lines_and_tokens_are_counted_and_rates_follow_from_them() {
     let figures = figures(&run.stderr);
     assert_eq!((run.code, figures["lines"], figures["sentences"], figures["threads"]), (Some(0), "52", "50", "2"));
     assert_eq!(figures["arithmetic"], "int8");
-    assert!(["portable", "avx2", "avx512"].contains(&figures["instruction_set"]), "{}", run.stderr);
+    assert!(["portable", "avx2", "avxvnni", "avx512", "amx"].contains(&figures["instruction_set"]), "{}", run.stderr);
     let model = NeuralModel::open(m0(), Precision::F32).unwrap();
     let tokens: usize =
         input.lines().map(|line| model.encode(line).len()).filter(|&len| len > 0).map(|len| len + 1).sum();

@@ -2,6 +2,9 @@
 
 use std::cell::Cell;
 
+#[cfg(target_arch = "x86_64")]
+use crate::tiles::TileProduct;
+
 /// Instruction sets with kernels of their own, from the plainest up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
@@ -13,10 +16,12 @@ pub enum Isa {
     AvxVnni,
     /// AVX-512 F, BW, DQ, VL and VNNI.
     Avx512,
+    /// The same, with the tiles of AMX-INT8 for products in int8.
+    Amx,
 }
 
 thread_local! {
-    static LIMIT: Cell<Isa> = const { Cell::new(Isa::Avx512) };
+    static LIMIT: Cell<Isa> = const { Cell::new(Isa::Amx) };
 }
 
 /// Runs `work` with kernels of at most `limit` on this thread: for tests and for measuring what an older processor does.
@@ -48,6 +53,7 @@ impl Isa {
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vnni");
         match (avx2, avx512, is_x86_feature_detected!("avxvnni")) {
+            (true, true, _) if TileProduct::Int8.is_available() => Self::Amx,
             (true, true, _) => Self::Avx512,
             (true, false, true) => Self::AvxVnni,
             (true, false, false) => Self::Avx2,
@@ -87,7 +93,7 @@ macro_rules! on_best_isa {
                 }
                 match Isa::best() {
                     // SAFETY: `best` names only what it detected on this processor.
-                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
+                    Isa::Amx | Isa::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     Isa::AvxVnni => return unsafe { avx_vnni($($arg),*) },
                     // SAFETY: as above.
