@@ -10,7 +10,7 @@ use crate::dropout::Dropout;
 use crate::layer::DecoderLayer;
 use crate::ops::{FusedOps, composed};
 use crate::position::Rotary;
-use crate::{Sequences, Transformer};
+use crate::{Precision, Sequences, Transformer};
 
 /// The state of a batch while it is decoded.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ fn step_layer<B: FusedOps>(
     let x = layer.residual.around(x, &layer.cross_attention_norm, dropout, |x, _| {
         let query = split(layer.cross_attention.query.forward(x.clone()), x.dims()[0], layer.cross_attention.n_heads());
         let (key, value) = cache.source.clone();
-        mix(&layer.cross_attention, composed::attend(query, key, value, is_pad.clone(), None))
+        mix(&layer.cross_attention, composed::attend(query, key, value, Some(is_pad.clone()), None, Precision::F32))
     });
     layer.residual.around(x, &layer.feed_forward_norm, dropout, |x, dropout| layer.feed_forward.forward(x, dropout))
 }
@@ -121,8 +121,7 @@ fn attend_to_past<B: FusedOps>(
         value = Tensor::cat(vec![values, value], 2);
     }
     *past = Some((key.clone(), value.clone()));
-    let nothing_hidden = Tensor::from_data(TensorData::new(vec![false], [1, 1, 1, 1]), &query.device());
-    mix(attention, composed::attend(query, key, value, nothing_hidden, None))
+    mix(attention, composed::attend(query, key, value, None, None, Precision::F32))
 }
 
 /// `[rows, n_heads, 1, d_head]` through the output projection.

@@ -205,7 +205,13 @@ fn fused_and_composed_operations_have_one_loss_and_one_gradient() {
     };
     let fused =
         gradients(B::fused_cross_entropy(float(hidden.clone()), float(weight.clone()), &targets, 0.1, Precision::F32));
-    let plain = gradients(composed::cross_entropy::<B>(float(hidden.clone()), float(weight.clone()), &targets, 0.1));
+    let plain = gradients(composed::cross_entropy::<B>(
+        float(hidden.clone()),
+        float(weight.clone()),
+        &targets,
+        0.1,
+        Precision::F32,
+    ));
     for (fused, plain) in fused.iter().zip(&plain) {
         assert_close("cross-entropy", fused, plain, 1e-5);
     }

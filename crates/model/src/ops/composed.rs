@@ -2,7 +2,10 @@
 
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::FloatTensor;
-use burn::tensor::{Bool, Distribution, ElementConversion, Int, Tensor, TensorData, TensorMetadata, activation};
+use burn::tensor::{
+    Bool, Distribution, ElementConversion, FloatDType, Int, Tensor, TensorData, TensorMetadata, activation,
+};
+use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::adam::AdamStep;
 use umlaut_kernels::training::attention::Direction;
 use umlaut_kernels::training::dropout::DropoutMask;
@@ -10,15 +13,27 @@ use umlaut_kernels::training::linear::Activation;
 
 use super::{AttentionSpec, IGNORED, float, tensor};
 
+/// a · b, its operands rounded to `precision`.
+///
+/// A backend sums in f32 where it multiplies bf16, and rounds the sum to bf16 once more when it writes it; from there on
+/// all is f32 again, as parameters and activations are.
+pub fn product<B: Backend, const D: usize>(a: Tensor<B, D>, b: Tensor<B, D>, precision: Precision) -> Tensor<B, D> {
+    match precision {
+        Precision::F32 => a.matmul(b),
+        Precision::Bf16 => a.cast(FloatDType::BF16).matmul(b.cast(FloatDType::BF16)).cast(FloatDType::F32),
+    }
+}
+
 /// See [`fused_linear`](super::FusedOps::fused_linear).
 pub fn linear<B: Backend>(
     x: FloatTensor<B>,
     weight: FloatTensor<B>,
     bias: FloatTensor<B>,
     activation: Activation,
+    precision: Precision,
 ) -> FloatTensor<B> {
     let (x, weight, bias) = (tensor::<B, 2>(x), tensor::<B, 2>(weight), tensor::<B, 1>(bias));
-    let y = x.matmul(weight.transpose()) + bias.unsqueeze();
+    let y = product(x, weight.transpose(), precision) + bias.unsqueeze();
     float(match activation {
         Activation::Identity => y,
         Activation::Relu => activation::relu(y),
@@ -45,6 +60,30 @@ pub fn embed<B: Backend>(weight: FloatTensor<B>, ids: &[u32], scale: f32) -> Flo
     float(weight.select(0, ids) * scale)
 }
 
+/// The gradient of [`embed`] with respect to the weight of `vocab` rows, as a product with the ids that occur, of which
+/// the host makes a list: a backend that adds row by row does so with one thread a column.
+///
+/// # Panics
+/// If an id lies outside the vocabulary.
+pub fn embed_backward<B: Backend>(ids: &[u32], scale: f32, upstream: FloatTensor<B>, vocab: usize) -> FloatTensor<B> {
+    let upstream = tensor::<B, 2>(upstream);
+    let (device, d_model) = (upstream.device(), upstream.dims()[1]);
+    let mut found = ids.to_vec();
+    found.sort_unstable();
+    found.dedup();
+    // Of each row of the weight its row among the sums; the last of these is for ids that do not occur.
+    let mut places = vec![found.len() as u32; vocab];
+    for (place, id) in (0..).zip(&found) {
+        places[*id as usize] = place;
+    }
+    let shape = [found.len(), ids.len()];
+    let found = ids_tensor::<B>(&found, &device).reshape([shape[0], 1]).expand(shape);
+    let is_it = found.equal(ids_tensor::<B>(ids, &device).reshape([1, shape[1]]).expand(shape));
+    let sums = is_it.float().matmul(upstream) * scale;
+    let sums = Tensor::cat(vec![sums, Tensor::zeros([1, d_model], &device)], 0);
+    float(sums.select(0, ids_tensor::<B>(&places, &device)))
+}
+
 /// Dropout whose mask is drawn by the backend: the same seed need not give the same mask on every backend.
 pub fn dropout<B: Backend>(x: FloatTensor<B>, mask: DropoutMask) -> FloatTensor<B> {
     let x = tensor::<B, 2>(x);
@@ -54,9 +93,6 @@ pub fn dropout<B: Backend>(x: FloatTensor<B>, mask: DropoutMask) -> FloatTensor<
 }
 
 /// See [`fused_attention`](super::FusedOps::fused_attention).
-///
-/// # Panics
-/// With dropout on the probabilities, which only fused kernels have.
 pub fn attention<B: Backend>(
     query: FloatTensor<B>,
     key: FloatTensor<B>,
@@ -76,8 +112,8 @@ pub fn attention<B: Backend>(
         query = rotate(query, cos.clone(), sin.clone(), 0);
         key = rotate(key, cos, sin, 0);
     }
-    let is_hidden = hidden_keys(spec, &device);
-    let mixed = attend(query, key, split(tensor(value), spec.k_len), is_hidden, spec.dropout);
+    let is_hidden = Some(hidden_keys(spec, &device));
+    let mixed = attend(query, key, split(tensor(value), spec.k_len), is_hidden, spec.dropout, spec.precision);
     float(mixed.swap_dims(1, 2).reshape([batch * spec.q_len, d_model]))
 }
 
@@ -90,19 +126,23 @@ pub fn attend<B: Backend>(
     query: Tensor<B, 4>,
     key: Tensor<B, 4>,
     value: Tensor<B, 4>,
-    is_hidden: Tensor<B, 4, Bool>,
+    is_hidden: Option<Tensor<B, 4, Bool>>,
     dropout: Option<DropoutMask>,
+    precision: Precision,
 ) -> Tensor<B, 4> {
     let scale = (query.dims()[3] as f64).powf(-0.5);
-    let scores = query.matmul(key.transpose()) * scale;
+    let mut scores = product(query, key.transpose(), precision) * scale;
     let shape = scores.dims();
-    let mut probabilities = activation::softmax(scores.mask_fill(is_hidden.expand(shape), -1e30), 3);
+    if let Some(is_hidden) = is_hidden {
+        scores = scores.mask_fill(is_hidden.expand(shape), -1e30);
+    }
+    let mut probabilities = activation::softmax(scores, 3);
     if let Some(mask) = dropout {
         let stays = f64::from(1.0 - mask.probability);
         let kept = Tensor::random(shape, Distribution::Bernoulli(stays), &probabilities.device());
         probabilities = probabilities * kept / stays;
     }
-    probabilities.matmul(value)
+    product(probabilities, value, precision)
 }
 
 /// Turns each pair (2i, 2i + 1) of `x` `[batch, n_heads, len, d_head]` by the angles of positions from `first` on.
@@ -118,20 +158,23 @@ pub fn rotate<B: Backend>(x: Tensor<B, 4>, cos: Tensor<B, 2>, sin: Tensor<B, 2>,
     Tensor::cat(turned, 4).reshape([batch, n_heads, len, d_head])
 }
 
-/// True where a key is padding or, with [`Direction::Past`], comes after the query: `[batch, 1, q_len, k_len]`.
+/// True where a key is padding or, with [`Direction::Past`], comes after the query: `[batch, 1, q_len, k_len]`, with
+/// [`Direction::Both`] for all queries at once. Made on the device, of one number a sentence.
 fn hidden_keys<B: Backend>(spec: &AttentionSpec, device: &B::Device) -> Tensor<B, 4, Bool> {
     let (batch, q_len, k_len) = (spec.key_lengths.len(), spec.q_len, spec.k_len);
-    let mut is_hidden = Vec::with_capacity(batch * q_len * k_len);
-    for real in &spec.key_lengths {
-        for query in 0..q_len {
-            let seen = match spec.direction {
-                Direction::Both => *real,
-                Direction::Past => (*real).min(query + 1),
-            };
-            is_hidden.extend((0..k_len).map(|key| key >= seen));
+    let lengths: Vec<u32> = spec.key_lengths.iter().map(|real| *real as u32).collect();
+    let lengths = ids_tensor::<B>(&lengths, device).reshape([batch, 1, 1, 1]);
+    let keys = Tensor::<B, 1, Int>::arange(0..k_len as i64, device).reshape([1, 1, 1, k_len]);
+    let (row, square) = ([batch, 1, 1, k_len], [batch, 1, q_len, k_len]);
+    let is_pad = keys.clone().expand(row).greater_equal(lengths.expand(row));
+    match spec.direction {
+        Direction::Both => is_pad,
+        Direction::Past => {
+            let queries = Tensor::<B, 1, Int>::arange(0..q_len as i64, device).reshape([1, 1, q_len, 1]);
+            let is_future = keys.expand(square).greater(queries.expand(square));
+            is_pad.expand(square).bool_or(is_future)
         }
     }
-    Tensor::from_data(TensorData::new(is_hidden, [batch, 1, q_len, k_len]), device)
 }
 
 /// See [`fused_cross_entropy`](super::FusedOps::fused_cross_entropy).
@@ -140,6 +183,7 @@ pub fn cross_entropy<B: Backend>(
     projection: FloatTensor<B>,
     targets: &[u32],
     smoothing: f32,
+    precision: Precision,
 ) -> FloatTensor<B> {
     let (hidden, projection) = (tensor::<B, 2>(hidden), tensor::<B, 2>(projection));
     let (device, rows) = (hidden.device(), targets.len());
@@ -147,7 +191,7 @@ pub fn cross_entropy<B: Backend>(
     let counts = Tensor::<B, 1>::from_data(TensorData::new(weights, [rows]), &device);
     let classes: Vec<u32> = targets.iter().map(|t| if *t == IGNORED { 0 } else { *t }).collect();
     let classes = ids_tensor::<B>(&classes, &device).reshape([rows, 1]);
-    let log_probs = activation::log_softmax(hidden.matmul(projection.transpose()), 1); // [rows, vocab]
+    let log_probs = activation::log_softmax(product(hidden, projection.transpose(), precision), 1); // [rows, vocab]
     let nll = log_probs.clone().gather(1, classes).reshape([rows]).neg() * counts.clone();
     let uniform = log_probs.mean_dim(1).reshape([rows]).neg() * counts;
     let smoothed = nll.clone() * (1.0 - smoothing) + uniform * smoothing;

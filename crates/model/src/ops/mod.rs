@@ -1,10 +1,12 @@
 //! The operations that a Transformer is made of, each fused where a backend can.
 //!
 //! [`composed`] writes every one in burn's own operations: that is their definition, and what backends without fused
-//! kernels run. `flex` calls the CPU kernels, and `autodiff` records those with their own gradients.
+//! kernels run, `cuda` among them. `flex` calls the CPU kernels, and `autodiff` records those with their own gradients.
 
 mod autodiff;
 pub mod composed;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod flex;
 
 use burn::tensor::backend::Backend;
@@ -40,8 +42,7 @@ pub struct AttentionSpec {
 /// A backend that runs the model's operations.
 ///
 /// Tensors are primitives so that backends can implement the trait; [`float`] and [`tensor`] go between them and
-/// burn's tensors. Ids are host arrays: they come from the batch, never from the device. Whatever is not fused computes
-/// its products in the backend's own precision.
+/// burn's tensors. Ids are host arrays: they come from the batch, never from the device.
 pub trait FusedOps: Backend {
     /// act(x Wᵀ + b): `[rows, d_in]`, `[d_out, d_in]`, `[d_out]` to `[rows, d_out]`.
     fn fused_linear(
@@ -49,9 +50,9 @@ pub trait FusedOps: Backend {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         activation: Activation,
-        _precision: Precision,
+        precision: Precision,
     ) -> FloatTensor<Self> {
-        composed::linear::<Self>(x, weight, bias, activation)
+        composed::linear::<Self>(x, weight, bias, activation, precision)
     }
 
     /// Layer normalisation of each row of `[rows, d_model]`.
@@ -100,9 +101,9 @@ pub trait FusedOps: Backend {
         projection: FloatTensor<Self>,
         targets: &[u32],
         smoothing: f32,
-        _precision: Precision,
+        precision: Precision,
     ) -> FloatTensor<Self> {
-        composed::cross_entropy::<Self>(hidden, projection, targets, smoothing)
+        composed::cross_entropy::<Self>(hidden, projection, targets, smoothing, precision)
     }
 
     /// An update of Adam: flat or shaped parameter, flat gradient and both moments to parameter and moments.
