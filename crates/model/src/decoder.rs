@@ -8,7 +8,7 @@ use umlaut_search::{Candidate, StepDecoder, TokenId};
 use crate::attention::Attention;
 use crate::dropout::Dropout;
 use crate::layer::DecoderLayer;
-use crate::ops::{FusedOps, composed};
+use crate::ops::{FusedOps, composed, float};
 use crate::position::Rotary;
 use crate::{Precision, Sequences, Transformer};
 
@@ -136,19 +136,10 @@ impl<B: FusedOps> StepDecoder for CachedDecoder<'_, B> {
     fn step(&mut self, last: &[TokenId], k: usize, candidates: &mut Vec<Candidate>) -> Result<(), Infallible> {
         let log_probs = self.log_probs(last);
         let vocab = log_probs.dims()[1];
-        let values: Vec<f32> = log_probs.into_data().convert::<f32>().into_vec().expect("converted to f32");
+        let there = k.min(vocab);
         candidates.clear();
-        let mut order: Vec<u32> = Vec::with_capacity(vocab);
-        for row in values.chunks_exact(vocab) {
-            let better = |a: &u32, b: &u32| row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b));
-            order.clear();
-            order.extend(0..vocab as u32);
-            if k < vocab {
-                order.select_nth_unstable_by(k, better);
-                order.truncate(k);
-            }
-            order.sort_unstable_by(better);
-            candidates.extend(order.iter().map(|id| Candidate { token: TokenId(*id), log_prob: row[*id as usize] }));
+        for row in B::read_greatest(float(log_probs), there).chunks_exact(there.max(1)) {
+            candidates.extend(row.iter().map(|(id, log_prob)| Candidate { token: TokenId(*id), log_prob: *log_prob }));
             let absent = Candidate { token: TokenId(0), log_prob: f32::NEG_INFINITY };
             candidates.extend((vocab..k).map(|_| absent));
         }

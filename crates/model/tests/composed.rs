@@ -23,6 +23,21 @@ fn values<const D: usize>(x: Tensor<Flex, D>) -> Vec<f32> {
     x.into_data().into_vec().unwrap()
 }
 
+#[test]
+fn the_greatest_are_found_one_by_one_as_by_sorting() {
+    let x = numbers([5, 23], 4).inner();
+    for k in [1, 2, 8, 23] {
+        let sorted = Flex::read_greatest(float(x.clone()), k);
+        assert_eq!(composed::read_greatest::<Flex>(float(x.clone()), k), sorted);
+        let row = values(x.clone());
+        let is_there = |(i, (column, value)): (usize, &(u32, f32))| {
+            row[i / k * 23 + *column as usize].to_bits() == value.to_bits()
+        };
+        assert!(sorted.iter().enumerate().all(is_there));
+        assert!(sorted.chunks(k).all(|row| row.is_sorted_by(|a, b| a.1 > b.1)));
+    }
+}
+
 /// Output and gradients of `f` over inputs of these shapes.
 fn differentiated<const N: usize>(
     shapes: [[usize; 2]; N],

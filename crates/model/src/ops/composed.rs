@@ -215,6 +215,29 @@ pub fn sum_of_squares<B: Backend>(x: FloatTensor<B>) -> f64 {
     flat::<B>(x).powi_scalar(2).sum().into_scalar().elem()
 }
 
+/// See [`read_greatest`](super::FusedOps::read_greatest). One after the other is found and taken out: `k` is small, and a
+/// device that sorts would have the host do it. Columns are read as f32, exact up to 2^24.
+///
+/// # Panics
+/// If there are fewer columns than `k`.
+pub fn read_greatest<B: Backend>(x: FloatTensor<B>, k: usize) -> Vec<(u32, f32)> {
+    let mut rest = tensor::<B, 2>(x);
+    let [rows, columns] = rest.dims();
+    assert!(k <= columns, "{k} of {columns} columns");
+    let all = Tensor::<B, 1, Int>::arange(0..columns as i64, &rest.device()).reshape([1, columns]);
+    let all = all.expand([rows, columns]);
+    let mut found = Vec::with_capacity(2 * k);
+    for _ in 0..k {
+        let (value, column) = rest.clone().max_dim_with_indices(1); // [rows, 1]
+        let is_found = all.clone().equal(column.clone().expand([rows, columns]));
+        rest = rest.mask_fill(is_found, f32::NEG_INFINITY);
+        found.extend([column.float(), value]);
+    }
+    let read = Tensor::cat(found, 1).into_data().convert::<f32>(); // [rows, 2 * k]
+    let read: Vec<f32> = read.into_vec().expect("converted to f32");
+    read.chunks_exact(2).map(|pair| (pair[0] as u32, pair[1])).collect()
+}
+
 fn flat<B: Backend>(x: FloatTensor<B>) -> Tensor<B, 1> {
     let elements = x.shape().num_elements();
     tensor(B::float_reshape(x, [elements].into()))

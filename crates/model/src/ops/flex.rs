@@ -83,6 +83,25 @@ impl FusedOps for Flex {
     fn sum_of_squares(x: FlexTensor) -> f64 {
         adam::sum_of_squares(floats(&dense(x)))
     }
+
+    fn read_greatest(x: FlexTensor, k: usize) -> Vec<(u32, f32)> {
+        let x = dense(x);
+        let columns = x.shape()[1];
+        let mut greatest = Vec::new();
+        let mut order: Vec<u32> = Vec::with_capacity(columns);
+        for row in floats(&x).chunks_exact(columns) {
+            let better = |a: &u32, b: &u32| row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b));
+            order.clear();
+            order.extend(0..columns as u32);
+            if k < columns {
+                order.select_nth_unstable_by(k, better);
+                order.truncate(k);
+            }
+            order.sort_unstable_by(better);
+            greatest.extend(order.iter().map(|column| (*column, row[*column as usize])));
+        }
+        greatest
+    }
 }
 
 /// The gradients of [`FusedOps::fused_linear`], from its input, weight, output (when rectified) and upstream gradient.

@@ -115,6 +115,12 @@ pub trait FusedOps: Backend {
     fn sum_of_squares(x: FloatTensor<Self>) -> f64 {
         composed::sum_of_squares::<Self>(x)
     }
+
+    /// The `k` greatest of each row of `[rows, columns]`, greatest first, with their columns: `[rows * k]`, in one read of
+    /// the device.
+    fn read_greatest(x: FloatTensor<Self>, k: usize) -> Vec<(u32, f32)> {
+        composed::read_greatest::<Self>(x, k)
+    }
 }
 
 /// A tensor's primitive.
