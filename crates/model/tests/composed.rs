@@ -4,13 +4,14 @@
 
 use burn::backend::Autodiff;
 use burn::tensor::{Tensor, TensorData};
-use burn_flex::{Flex, FlexDevice};
+use burn_flex::{Flex, FlexDevice, FlexTensor};
 use umlaut_kernels::training::attention::Direction;
 use umlaut_kernels::training::linear::Activation;
 use umlaut_model::Precision;
 use umlaut_model::ops::{AttentionSpec, FusedOps, composed, float, tensor};
 
 type B = Autodiff<Flex>;
+type Read = fn(Vec<FlexTensor>, Vec<FlexTensor>) -> (Vec<f64>, f64);
 
 fn numbers<const D: usize>(shape: [usize; D], seed: usize) -> Tensor<B, D> {
     let data = (0..shape.iter().product::<usize>())
@@ -36,6 +37,17 @@ fn the_greatest_are_found_one_by_one_as_by_sorting() {
         assert!(sorted.iter().enumerate().all(is_there));
         assert!(sorted.chunks(k).all(|row| row.is_sorted_by(|a, b| a.1 > b.1)));
     }
+}
+
+#[test]
+fn numbers_and_squares_are_read_together() {
+    let (loss, gradients) = (numbers([2], 1).inner(), [numbers([7], 2).inner(), numbers([40], 3).inner()]);
+    let with = |read: Read| read(vec![float(loss.clone()), float(loss.clone())], gradients.clone().map(float).to_vec());
+    let (fused, plain) = (with(Flex::read_with_squares), with(composed::read_with_squares::<Flex>));
+    assert_eq!(fused.0, plain.0);
+    assert_eq!(fused.0.len(), 4);
+    let squares: f64 = gradients.into_iter().flat_map(values).map(|x| f64::from(x).powi(2)).sum();
+    assert!((fused.1 - squares).abs() < 1e-9 && (plain.1 - squares).abs() < 1e-5);
 }
 
 /// Output and gradients of `f` over inputs of these shapes.

@@ -12,7 +12,6 @@ use crate::exchange::{Exchange, Times};
 use crate::group::Group;
 use crate::optimizer::{Adam, AdamConfig};
 use crate::replicas::Replicas;
-use crate::update::norm;
 
 /// What is timed.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +53,7 @@ where
     let mut exchange = Exchange::new(group, shape.accumulate)?;
     let mut model = config.init::<B>(1, device)?;
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-9, clip_norm: 0.0 });
-    let replicas = Replicas::new(exchange.share_of(shape.accumulate));
+    let replicas = Replicas::new::<B>(exchange.share_of(shape.accumulate));
     let batch = random_batch(config, shape);
     let mut seconds = Vec::new();
     for update in 0..=shape.steps as u64 {
@@ -64,9 +63,7 @@ where
             exchange.take_times();
         }
         let start = Instant::now();
-        let (sums, gradients) = replicas.differentiate(&model, &parts, 0.1);
-        let (sums, gradients) = exchange.sum::<B>(sums, gradients);
-        let norm = norm::<B>(&gradients, sums.tokens);
+        let (sums, gradients, norm) = exchange.sum(replicas.differentiate(&model, &parts, 0.1));
         model = adam.update(model, gradients, update + 1, 3e-4, (sums.tokens, norm));
         seconds.push(start.elapsed().as_secs_f64());
     }

@@ -10,12 +10,12 @@ use burn::module::ParamId;
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
-use umlaut_model::Transformer;
 use umlaut_model::parameters::{self, VisitParameters};
+use umlaut_model::{FusedOps, Transformer};
 
 use crate::TrainError;
 use crate::group::Group;
-use crate::update::{Gradients, Sums};
+use crate::update::{Differentiated, Gradients, Sums, norm};
 
 /// Where a member's time went that it did not compute in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,14 +81,19 @@ impl Exchange {
         self.has_others().then_some(times)
     }
 
-    /// The sums and gradients of all members' parts together.
+    /// The sums and gradients of all members' parts together, and the gradients' norm.
     ///
     /// # Panics
     /// If the backend does not compute in f32.
-    pub fn sum<B: AutodiffBackend>(&mut self, sums: Sums, gradients: Gradients<B>) -> (Sums, Gradients<B>) {
+    pub fn sum<B>(&mut self, mine: Differentiated<B>) -> (Sums, Gradients<B>, f64)
+    where
+        B: AutodiffBackend,
+        B::InnerBackend: FusedOps,
+    {
         if !self.has_others() {
-            return (sums, gradients);
+            return mine.read();
         }
+        let (sums, gradients) = mine.read_sums();
         let started = Instant::now();
         let mut numbers = [sums.smoothed, sums.nll, sums.tokens as f64];
         self.group.sum_f64(&mut numbers);
@@ -109,7 +114,9 @@ impl Exchange {
         };
         let gradients = places.into_iter().map(&mut take).collect();
         self.times.summing_seconds += started.elapsed().as_secs_f64();
-        (Sums { smoothed: numbers[0], nll: numbers[1], tokens: numbers[2] as usize }, gradients)
+        let sums = Sums { smoothed: numbers[0], nll: numbers[1], tokens: numbers[2] as usize };
+        let norm = norm::<B>(&gradients, sums.tokens);
+        (sums, gradients, norm)
     }
 
     /// The first member's number, on all.

@@ -2,7 +2,7 @@
 //!
 //! One thread that works through a whole batch beats two that share every operation of it: they never wait for each
 //! other. What is computed is the same to the bit, since a kernel's sums do not depend on its threads and the parts are
-//! added in their order.
+//! added in their order. A device has one queue for all threads, so that its parts come one after another.
 
 use std::thread::{self, ScopedJoinHandle};
 
@@ -14,7 +14,7 @@ use umlaut_model::parameters::{self, MapParameters};
 use umlaut_model::{FusedOps, Transformer};
 use umlaut_text::batch::Batch;
 
-use crate::update::{Gradients, Sums, add_gradients, differentiate};
+use crate::update::{Differentiated, differentiate};
 
 /// A batch and the seed of its dropout.
 pub type Part = (Batch, u64);
@@ -26,25 +26,32 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// For updates of `parts` parts: a thread for each, up to as many as the present pool has.
+    /// For updates of `parts` parts on `B`: a thread for each, up to as many as the present pool has, where that helps.
     ///
     /// # Panics
     /// If the system starts no more threads.
     #[must_use]
-    pub fn new(parts: usize) -> Self {
+    pub fn new<B: FusedOps>(parts: usize) -> Self {
+        let threads = if B::RUNS_ON_CALLER { parts.min(rayon::current_num_threads()) } else { 1 };
         let pool = |_| ThreadPoolBuilder::new().num_threads(1).build().expect("a thread starts");
-        Self { pools: (0..parts.min(rayon::current_num_threads())).map(pool).collect() }
+        Self { pools: (0..threads).map(pool).collect() }
     }
 
     /// The loss of all parts and its gradients, summed in their order.
-    pub fn differentiate<B>(&self, model: &Transformer<B>, parts: &[Part], smoothing: f32) -> (Sums, Gradients<B>)
+    ///
+    /// # Panics
+    /// If there are no parts.
+    pub fn differentiate<B>(&self, model: &Transformer<B>, parts: &[Part], smoothing: f32) -> Differentiated<B>
     where
         B: AutodiffBackend + FusedOps,
+        B::InnerBackend: FusedOps,
     {
-        let (mut sums, mut gradients): (Sums, Option<Gradients<B>>) = (Sums::default(), None);
-        let mut add = |(part_sums, part_gradients)| {
-            sums.add(part_sums);
-            gradients = Some(add_gradients::<B>(gradients.take(), part_gradients));
+        let mut sum: Option<Differentiated<B>> = None;
+        let mut add = |part| {
+            sum = Some(match sum.take() {
+                Some(sum) => sum.and(part),
+                None => part,
+            });
         };
         for parts in parts.chunks(self.pools.len().max(1)) {
             match parts {
@@ -53,10 +60,10 @@ impl Replicas {
                 _ => self.side_by_side(model, parts, smoothing).into_iter().for_each(&mut add),
             }
         }
-        (sums, gradients.unwrap_or_default())
+        sum.expect("an update has parts")
     }
 
-    fn side_by_side<B>(&self, model: &Transformer<B>, parts: &[Part], smoothing: f32) -> Vec<(Sums, Gradients<B>)>
+    fn side_by_side<B>(&self, model: &Transformer<B>, parts: &[Part], smoothing: f32) -> Vec<Differentiated<B>>
     where
         B: AutodiffBackend + FusedOps,
     {

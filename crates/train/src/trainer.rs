@@ -18,7 +18,7 @@ use crate::optimizer::Adam;
 use crate::pace::Pace;
 use crate::recipe;
 use crate::replicas::{Part, Replicas};
-use crate::update::{Sums, norm};
+use crate::update::Sums;
 use crate::{Recipe, TrainError};
 
 /// Updates in a row that may fail before a run stops.
@@ -174,7 +174,7 @@ where
         }
         let open = |validation| Keeper::open(&recipe, &folders.run, validation, data.vocab(), state.update);
         let keeper = validation.map(open).transpose()?;
-        let replicas = Replicas::new(exchange.share_of(recipe.batch.accumulate));
+        let replicas = Replicas::new::<B>(exchange.share_of(recipe.batch.accumulate));
         Ok(Self { recipe, model: Some(model), adam, replicas, exchange, data, state, keeper })
     }
 
@@ -236,10 +236,9 @@ where
     fn update(&mut self, window: &mut Window) -> Result<bool, TrainError> {
         let update = self.state.update + 1;
         let parts = self.parts(update)?;
-        let (sums, gradients) = self.replicas.differentiate(self.model(), &parts, self.recipe.label_smoothing);
-        let (sums, gradients) = self.exchange.sum::<B>(sums, gradients);
+        let mine = self.replicas.differentiate(self.model(), &parts, self.recipe.label_smoothing);
+        let (sums, gradients, norm) = self.exchange.sum(mine);
         self.state.position = self.data.position();
-        let norm = norm::<B>(&gradients, sums.tokens);
         if !(sums.smoothed.is_finite() && norm.is_finite()) {
             self.state.skipped += 1;
             return Ok(false);

@@ -1,8 +1,8 @@
 //! Loss and gradients of one batch, and their sum over several.
 
-use burn::module::ParamId;
+use burn::module::{Module, ParamId};
+use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
-use burn::tensor::{Tensor, backend::Backend};
 use umlaut_model::dropout::Dropout;
 use umlaut_model::ops::{IGNORED, float};
 use umlaut_model::parameters::{self, VisitParameters};
@@ -57,26 +57,74 @@ fn loss<B: FusedOps>(model: &Transformer<B>, batch: &Batch, smoothing: f32, drop
     model.loss(source, target, &labels, smoothing, dropout)
 }
 
-fn sums<B: Backend>(loss: Tensor<B, 1>, tokens: usize) -> Sums {
-    let values = loss.into_data().convert::<f64>().into_vec::<f64>().expect("converted to f64");
-    Sums { smoothed: values[0], nll: values[1], tokens }
-}
-
 /// The loss of a batch without dropout or gradients.
 pub fn evaluate<B: FusedOps>(model: &Transformer<B>, batch: &Batch, smoothing: f32) -> Sums {
-    sums(loss(model, batch, smoothing, &mut Dropout::off()), batch.tgt_tokens)
+    let loss = loss(model, batch, smoothing, &mut Dropout::off());
+    let (values, _) = B::read_with_squares(vec![float(loss)], Vec::new());
+    Sums { smoothed: values[0], nll: values[1], tokens: batch.tgt_tokens }
+}
+
+/// The loss of some batches and its gradients, both where they were computed: nothing has waited for them yet.
+#[derive(Clone, Debug)]
+pub struct Differentiated<B: AutodiffBackend> {
+    /// Of each batch its loss, `[2]`, and its real target tokens.
+    losses: Vec<(Tensor<B::InnerBackend, 1>, usize)>,
+    gradients: Gradients<B>,
+}
+
+impl<B> Differentiated<B>
+where
+    B: AutodiffBackend,
+    B::InnerBackend: FusedOps,
+{
+    /// Adds other batches, which come after those that are here.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.losses.extend(others.losses);
+        self.gradients = self.gradients.into_iter().zip(others.gradients).map(|(sum, other)| sum + other).collect();
+        self
+    }
+
+    /// Sums, gradients and their [`norm`]: the one read of an update.
+    #[must_use]
+    pub fn read(self) -> (Sums, Gradients<B>, f64) {
+        let (sums, squares) = self.read_with_squares(&self.gradients);
+        (sums, self.gradients, squares.sqrt() / sums.tokens as f64)
+    }
+
+    /// Sums and gradients, where the norm is that of more gradients than these.
+    #[must_use]
+    pub fn read_sums(self) -> (Sums, Gradients<B>) {
+        let (sums, _) = self.read_with_squares(&[]);
+        (sums, self.gradients)
+    }
+
+    fn read_with_squares(&self, gradients: &[Tensor<B::InnerBackend, 1>]) -> (Sums, f64) {
+        let losses = self.losses.iter().map(|(loss, _)| float(loss.clone())).collect();
+        let gradients = gradients.iter().map(|gradient| float(gradient.clone())).collect();
+        let (values, squares) = B::InnerBackend::read_with_squares(losses, gradients);
+        let mut sums = Sums::default();
+        for (value, (_, tokens)) in values.chunks_exact(2).zip(&self.losses) {
+            sums.add(Sums { smoothed: value[0], nll: value[1], tokens: *tokens });
+        }
+        (sums, squares)
+    }
 }
 
 /// The loss of a batch and its gradients, with the dropout of `seed`.
-pub fn differentiate<B>(model: &Transformer<B>, batch: &Batch, smoothing: f32, seed: u64) -> (Sums, Gradients<B>)
+pub fn differentiate<B>(model: &Transformer<B>, batch: &Batch, smoothing: f32, seed: u64) -> Differentiated<B>
 where
     B: AutodiffBackend + FusedOps,
 {
+    // A backend that draws masks by itself draws this batch's. Fused kernels have the seed already.
+    for device in model.devices() {
+        B::seed(&device, seed);
+    }
     let loss = loss(model, batch, smoothing, &mut Dropout::seeded(seed));
-    let sums = sums(loss.clone().inner(), batch.tgt_tokens);
+    let losses = vec![(loss.clone().inner(), batch.tgt_tokens)];
     let mut collect = Collect::<B> { all: loss.narrow(0, 0, 1).backward(), gradients: Vec::new() };
     parameters::visit(model, &mut collect);
-    (sums, collect.gradients)
+    Differentiated { losses, gradients: collect.gradients }
 }
 
 struct Collect<B: AutodiffBackend> {
@@ -92,15 +140,6 @@ impl<B: AutodiffBackend> VisitParameters<B> for Collect<B> {
     }
 }
 
-/// Adds a batch's gradients to those of the batches before it.
-#[must_use]
-pub fn add_gradients<B: AutodiffBackend>(sum: Option<Gradients<B>>, gradients: Gradients<B>) -> Gradients<B> {
-    match sum {
-        None => gradients,
-        Some(sum) => sum.into_iter().zip(gradients).map(|(sum, gradient)| sum + gradient).collect(),
-    }
-}
-
 /// The norm of all gradients together, divided by the number of tokens.
 #[must_use]
 pub fn norm<B>(gradients: &Gradients<B>, tokens: usize) -> f64
@@ -108,6 +147,7 @@ where
     B: AutodiffBackend,
     B::InnerBackend: FusedOps,
 {
-    let squares = gradients.iter().map(|gradient| B::InnerBackend::sum_of_squares(float(gradient.clone())));
-    squares.sum::<f64>().sqrt() / tokens as f64
+    let gradients = gradients.iter().map(|gradient| float(gradient.clone())).collect();
+    let (_, squares) = B::InnerBackend::read_with_squares(Vec::new(), gradients);
+    squares.sqrt() / tokens as f64
 }

@@ -10,7 +10,7 @@ use umlaut_text::batch::Batch;
 use umlaut_text::rng::SplitMix64;
 use umlaut_train::optimizer::{Adam, AdamConfig};
 use umlaut_train::replicas::Replicas;
-use umlaut_train::update::{Sums, add_gradients, differentiate, evaluate, norm};
+use umlaut_train::update::{differentiate, evaluate};
 
 type B = Autodiff<Flex>;
 
@@ -72,8 +72,7 @@ fn perplexity_after(config: &TransformerConfig, updates: u64, answer: impl Fn(&m
     let mut random = SplitMix64::new(5);
     for update in 1..=updates {
         let batch = numbers(64, &mut random, answer);
-        let (sums, gradients) = differentiate(&model, &batch, 0.0, update);
-        let norm = norm::<B>(&gradients, sums.tokens);
+        let (sums, gradients, norm) = differentiate(&model, &batch, 0.0, update).read();
         let rate = 4e-3 * (update as f64 / 100.0).min((100.0 / update as f64).sqrt());
         model = adam.update(model, gradients, update, rate, (sums.tokens, norm));
     }
@@ -99,8 +98,7 @@ fn one_batch_is_learned_down_to_the_entropy_of_the_smoothing() {
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-8, clip_norm: 1.0 });
     let batch = numbers(8, &mut SplitMix64::new(1), |_| ());
     for update in 1..=400 {
-        let (sums, gradients) = differentiate(&model, &batch, 0.1, update);
-        let norm = norm::<B>(&gradients, sums.tokens);
+        let (sums, gradients, norm) = differentiate(&model, &batch, 0.1, update).read();
         let rate = 3e-3 * (1.0 - update as f64 / 401.0);
         model = adam.update(model, gradients, update, rate, (sums.tokens, norm));
     }
@@ -124,16 +122,12 @@ fn accumulated_batches_are_one_large_batch() {
         part.tgt_tokens = part.tgt_out.iter().filter(|id| **id != PAD).count();
         part
     };
-    let (sums, gradients) = differentiate(&model, &whole, 0.1, 1);
-    let (mut part_sums, mut part_gradients) = (Sums::default(), None);
-    for rows in [0..5, 5..12] {
-        let (sums, gradients) = differentiate(&model, &part(rows), 0.1, 1);
-        part_sums.add(sums);
-        part_gradients = Some(add_gradients::<B>(part_gradients, gradients));
-    }
+    let (sums, gradients, _) = differentiate(&model, &whole, 0.1, 1).read();
+    let [first, second] = [0..5, 5..12].map(|rows| differentiate(&model, &part(rows), 0.1, 1));
+    let (part_sums, part_gradients, _) = first.and(second).read();
     assert_eq!(sums.tokens, part_sums.tokens);
     assert!((sums.loss() - part_sums.loss()).abs() < 1e-6);
-    for (a, b) in gradients.into_iter().zip(part_gradients.unwrap()) {
+    for (a, b) in gradients.into_iter().zip(part_gradients) {
         let largest = (a - b).abs().max().into_scalar();
         assert!(largest < 1e-4, "{largest}");
     }
@@ -147,7 +141,8 @@ fn parts_side_by_side_are_parts_one_after_another() {
     let parts: Vec<_> = (0..3).map(|seed| (numbers(40, &mut random, |_| ()), seed)).collect();
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let (sums, gradients) = pool.install(|| Replicas::new(parts.len()).differentiate(&model, &parts, 0.1));
+        let replicas = || Replicas::new::<B>(parts.len()).differentiate(&model, &parts, 0.1);
+        let (sums, gradients, _) = pool.install(replicas).read();
         let bits: Vec<Vec<u32>> = gradients
             .into_iter()
             .map(|gradient| gradient.into_data().iter::<f32>().map(f32::to_bits).collect())

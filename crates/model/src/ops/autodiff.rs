@@ -18,6 +18,8 @@ use super::{AttentionSpec, FusedOps};
 type Tracked<C> = FloatTensor<Autodiff<Flex, C>>;
 
 impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
+    const RUNS_ON_CALLER: bool = true;
+
     fn fused_linear(
         x: Tracked<C>,
         weight: Tracked<C>,

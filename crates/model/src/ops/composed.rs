@@ -2,9 +2,7 @@
 
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::FloatTensor;
-use burn::tensor::{
-    Bool, Distribution, ElementConversion, FloatDType, Int, Tensor, TensorData, TensorMetadata, activation,
-};
+use burn::tensor::{Bool, Distribution, FloatDType, Int, Tensor, TensorData, TensorMetadata, activation};
 use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::adam::AdamStep;
 use umlaut_kernels::training::attention::Direction;
@@ -210,9 +208,19 @@ pub fn adam<B: Backend>(state: [FloatTensor<B>; 4], step: AdamStep) -> [FloatTen
     [B::float_reshape(float(parameter), shape), float(first), float(second)]
 }
 
-/// See [`sum_of_squares`](super::FusedOps::sum_of_squares).
-pub fn sum_of_squares<B: Backend>(x: FloatTensor<B>) -> f64 {
-    flat::<B>(x).powi_scalar(2).sum().into_scalar().elem()
+/// See [`read_with_squares`](super::FusedOps::read_with_squares). Each tensor's squares are summed in f32, their sums in
+/// f64.
+///
+/// # Panics
+/// If there is nothing to read.
+pub fn read_with_squares<B: Backend>(numbers: Vec<FloatTensor<B>>, squared: Vec<FloatTensor<B>>) -> (Vec<f64>, f64) {
+    let mut all: Vec<Tensor<B, 1>> = numbers.into_iter().map(flat::<B>).collect();
+    let count = all.iter().map(|x| x.shape().num_elements()).sum();
+    all.extend(squared.into_iter().map(|x| flat::<B>(x).powi_scalar(2).sum()));
+    let read = Tensor::cat(all, 0).into_data().convert::<f64>();
+    let mut numbers: Vec<f64> = read.into_vec().expect("converted to f64");
+    let squares = numbers.split_off(count);
+    (numbers, squares.iter().sum())
 }
 
 /// See [`read_greatest`](super::FusedOps::read_greatest). One after the other is found and taken out: `k` is small, and a

@@ -13,6 +13,8 @@ use umlaut_kernels::training::norm::{self, NormGradients};
 use super::{AttentionSpec, FusedOps};
 
 impl FusedOps for Flex {
+    const RUNS_ON_CALLER: bool = true;
+
     fn fused_linear(
         x: FlexTensor,
         weight: FlexTensor,
@@ -80,8 +82,10 @@ impl FusedOps for Flex {
         [parameter, first, second]
     }
 
-    fn sum_of_squares(x: FlexTensor) -> f64 {
-        adam::sum_of_squares(floats(&dense(x)))
+    fn read_with_squares(numbers: Vec<FlexTensor>, squared: Vec<FlexTensor>) -> (Vec<f64>, f64) {
+        let read = |x: FlexTensor| floats(&dense(x)).iter().copied().map(f64::from).collect::<Vec<_>>();
+        let squares = squared.into_iter().map(|x| adam::sum_of_squares(floats(&dense(x))));
+        (numbers.into_iter().flat_map(read).collect(), squares.sum())
     }
 
     fn read_greatest(x: FlexTensor, k: usize) -> Vec<(u32, f32)> {

@@ -44,6 +44,10 @@ pub struct AttentionSpec {
 /// Tensors are primitives so that backends can implement the trait; [`float`] and [`tensor`] go between them and
 /// burn's tensors. Ids are host arrays: they come from the batch, never from the device.
 pub trait FusedOps: Backend {
+    /// Whether an operation runs on the thread that asks for it: only then have parts of an update something to gain from
+    /// threads of their own.
+    const RUNS_ON_CALLER: bool = false;
+
     /// act(x Wᵀ + b): `[rows, d_in]`, `[d_out, d_in]`, `[d_out]` to `[rows, d_out]`.
     fn fused_linear(
         x: FloatTensor<Self>,
@@ -111,9 +115,10 @@ pub trait FusedOps: Backend {
         composed::adam::<Self>(state, step)
     }
 
-    /// The sum of the squares of all elements.
-    fn sum_of_squares(x: FloatTensor<Self>) -> f64 {
-        composed::sum_of_squares::<Self>(x)
+    /// All elements of `numbers`, and the sum of the squares of all elements of `squared`: what an update must know before
+    /// its step, in one read of the device.
+    fn read_with_squares(numbers: Vec<FloatTensor<Self>>, squared: Vec<FloatTensor<Self>>) -> (Vec<f64>, f64) {
+        composed::read_with_squares::<Self>(numbers, squared)
     }
 
     /// The `k` greatest of each row of `[rows, columns]`, greatest first, with their columns: `[rows * k]`, in one read of
