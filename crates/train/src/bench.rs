@@ -1,17 +1,19 @@
-//! The speed of an update: forward, backward and Adam on batches of one shape.
+//! The speed of an update: forward, backward and Adam on batches of one shape; and that of decoding.
 
 use std::time::Instant;
 
 use burn::tensor::backend::AutodiffBackend;
-use umlaut_model::{FusedOps, TransformerConfig};
+use umlaut_model::decoder::CachedDecoder;
+use umlaut_model::{FusedOps, Sequences, TransformerConfig};
+use umlaut_search::{StepDecoder, TokenId};
 use umlaut_text::batch::Batch;
 use umlaut_text::rng::{SplitMix64, mix};
 
-use crate::TrainError;
 use crate::exchange::{Exchange, Times};
 use crate::group::Group;
 use crate::optimizer::{Adam, AdamConfig};
 use crate::replicas::Replicas;
+use crate::{Recipe, TrainError};
 
 /// What is timed.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,37 @@ pub struct BenchShape {
     pub len: usize,
     /// Updates, after one that is not counted.
     pub steps: usize,
+}
+
+impl BenchShape {
+    /// Batches as large as a recipe's, of sentences of 27 tokens.
+    #[must_use]
+    pub fn of(recipe: &Recipe, steps: usize) -> Self {
+        const LEN: usize = 27;
+        let batch = (recipe.batch.max_tokens as f64 / LEN as f64).round().max(1.0) as usize;
+        Self { accumulate: recipe.batch.accumulate, batch, len: LEN, steps }
+    }
+
+    /// Target tokens of an update.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.accumulate * self.batch * self.len
+    }
+
+    /// Multiplications and additions in the matrix products of an update: 2 for each weight and token, and for each pair
+    /// of a query and a key that are compared and mixed, hidden ones included; thrice that, since each product has two
+    /// more in the backward pass. Nothing else is counted.
+    #[must_use]
+    pub fn flops(&self, config: &TransformerConfig) -> f64 {
+        let [d_model, d_ff, vocab, len] = [config.d_model, config.d_ff, config.vocab, self.len].map(|x| x as f64);
+        let [encoder_layers, decoder_layers] = [config.encoder_layers, config.decoder_layers].map(|x| x as f64);
+        let attention = 4.0 * d_model * d_model + 2.0 * len * d_model;
+        let feed_forward = 2.0 * d_model * d_ff;
+        let token = encoder_layers * (attention + feed_forward)
+            + decoder_layers * (2.0 * attention + feed_forward)
+            + d_model * vocab;
+        3.0 * 2.0 * token * self.tokens() as f64
+    }
 }
 
 /// What was found.
@@ -40,6 +73,9 @@ pub struct Timing {
 ///
 /// # Errors
 /// If the configuration describes no model, or the group cannot share the batches.
+///
+/// # Panics
+/// If the device fails.
 pub fn time_updates<B>(
     config: &TransformerConfig,
     shape: BenchShape,
@@ -65,10 +101,38 @@ where
         let start = Instant::now();
         let (sums, gradients, norm) = exchange.sum(replicas.differentiate(&model, &parts, 0.1));
         model = adam.update(model, gradients, update + 1, 3e-4, (sums.tokens, norm));
+        // A run does not wait here: the next update follows while the device still makes this one.
+        B::sync(device).expect("the device made its update");
         seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.remove(0);
     Ok(Timing { seconds, exchange: exchange.take_times() })
+}
+
+/// Seconds of each step of greedy decoding, one after the other, of the random sentences of one batch by a model with
+/// random parameters, after one step that is not counted.
+///
+/// # Errors
+/// If the configuration describes no model.
+pub fn time_decoding<B: FusedOps>(
+    config: &TransformerConfig,
+    shape: BenchShape,
+    device: &B::Device,
+) -> Result<Vec<f64>, TrainError> {
+    let model = config.init::<B>(1, device)?;
+    let source = random_batch(config, shape).src;
+    let lengths = vec![shape.len; shape.batch];
+    let mut decoder = CachedDecoder::new(&model, Sequences { ids: &source, lengths: &lengths });
+    let mut last = vec![TokenId(config.bos_id); shape.batch];
+    let (mut candidates, mut seconds) = (Vec::new(), Vec::new());
+    for _ in 0..=shape.steps {
+        let start = Instant::now();
+        let Ok(()) = decoder.step(&last, 1, &mut candidates);
+        last = candidates.iter().map(|candidate| candidate.token).collect();
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.remove(0);
+    Ok(seconds)
 }
 
 fn random_batch(config: &TransformerConfig, shape: BenchShape) -> Batch {

@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod checkpoint;
+pub mod compare;
 pub mod data;
 pub mod error;
 pub mod exchange;
