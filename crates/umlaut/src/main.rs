@@ -1,6 +1,7 @@
 //! `umlaut`: the workshop behind `translate`.
 
 mod command;
+mod device;
 mod format;
 mod prepare;
 mod table;

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use burn::backend::Autodiff;
-use burn_flex::{Flex, FlexDevice};
+use burn::tensor::backend::AutodiffBackend;
+use umlaut_model::FusedOps;
 use umlaut_train::bench::{BenchShape, Timing, time_updates};
 use umlaut_train::exchange::Times;
 use umlaut_train::group::Group;
@@ -13,7 +13,9 @@ use umlaut_train::log::Event;
 use umlaut_train::trainer::{Changes, Folders};
 use umlaut_train::{Outcome, Recipe, Trainer};
 
-type Cpu = Autodiff<Flex>;
+#[cfg(feature = "cuda")]
+use crate::device::Cuda;
+use crate::device::{Cpu, Device, DeviceName};
 
 /// Train a model by a recipe.
 #[derive(clap::Args)]
@@ -38,6 +40,9 @@ pub(crate) struct TrainArgs {
     /// Threads [default: one for each core]
     #[arg(long)]
     threads: Option<usize>,
+    /// What computes: `cpu`, or with the feature `cuda` NVIDIA's devices as `cuda` or `cuda:N`
+    #[arg(long, default_value_t = DeviceName::Cpu)]
+    device: DeviceName,
     /// Time this many updates of the recipe's model instead of training it
     #[arg(long, value_name = "N")]
     bench_steps: Option<usize>,
@@ -74,13 +79,25 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 }
 
 fn train(args: &TrainArgs, group: Box<dyn Group>) -> Result<()> {
+    match args.device.open()? {
+        Device::Cpu(device) => train_on::<Cpu>(args, group, &device),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => train_on::<Cuda>(args, group, &device),
+    }
+}
+
+fn train_on<B>(args: &TrainArgs, group: Box<dyn Group>, device: &B::Device) -> Result<()>
+where
+    B: AutodiffBackend + FusedOps,
+    B::InnerBackend: FusedOps,
+{
     if let Some(threads) = args.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("--threads")?;
     }
     let mut recipe = Recipe::open(&args.recipe)?;
     recipe.run.max_updates = args.max_updates.unwrap_or(recipe.run.max_updates);
     if let Some(steps) = args.bench_steps {
-        return bench(&recipe, steps, group);
+        return bench::<B>(&recipe, steps, group, device);
     }
     let name = args.recipe.canonicalize()?.file_name().map(PathBuf::from).unwrap_or_default();
     let folders = Folders {
@@ -90,12 +107,11 @@ fn train(args: &TrainArgs, group: Box<dyn Group>) -> Result<()> {
     };
     let last = recipe.run.max_updates;
     let is_first = group.rank() == 0;
-    let device = FlexDevice;
     let mut trainer = if args.resume {
         let changes = if args.take_changes { Changes::Taken } else { Changes::Refused };
-        Trainer::<Cpu>::resume(recipe, &folders, changes, group, &device)?
+        Trainer::<B>::resume(recipe, &folders, changes, group, device)?
     } else {
-        Trainer::<Cpu>::new(recipe, &folders, group, &device)?
+        Trainer::<B>::new(recipe, &folders, group, device)?
     };
     let first = (trainer.state().update, trainer.state().elapsed_seconds);
     let mut report = Report { first, last, is_terminal: std::io::stderr().is_terminal(), quiet: args.quiet };
@@ -110,17 +126,19 @@ fn train(args: &TrainArgs, group: Box<dyn Group>) -> Result<()> {
     Ok(())
 }
 
-fn bench(recipe: &Recipe, steps: usize, group: Box<dyn Group>) -> Result<()> {
-    const LEN: usize = 27;
+fn bench<B>(recipe: &Recipe, steps: usize, group: Box<dyn Group>, device: &B::Device) -> Result<()>
+where
+    B: AutodiffBackend + FusedOps,
+    B::InnerBackend: FusedOps,
+{
     let (rank, size) = (group.rank(), group.size());
-    let batch = (recipe.batch.max_tokens as f64 / LEN as f64).round() as usize;
-    let shape = BenchShape { accumulate: recipe.batch.accumulate, batch, len: LEN, steps };
-    let Timing { mut seconds, exchange } = time_updates::<Cpu>(&recipe.model, shape, group, &FlexDevice)?;
+    let shape = BenchShape::of(recipe, steps);
+    let Timing { mut seconds, exchange } = time_updates::<B>(&recipe.model, shape, group, device)?;
     if rank > 0 {
         return Ok(());
     }
     seconds.sort_by(f64::total_cmp);
-    let tokens = (shape.accumulate * shape.batch * shape.len) as f64;
+    let tokens = shape.tokens() as f64;
     println!(
         "{} target tokens an update: {:.0} tokens/s at best, {:.0} at the median of {} updates",
         tokens,

@@ -1,0 +1,40 @@
+//! NVIDIA's devices.
+
+use std::panic;
+
+use anyhow::{Result, anyhow, ensure};
+use burn::tensor::Tensor;
+use burn_cuda::{Cuda, CudaDevice};
+
+use super::installation::Installation;
+
+/// The device of a number, after it has added two numbers.
+pub(super) fn open(number: usize) -> Result<CudaDevice> {
+    // Elsewhere the files have other names, and the trial has to tell.
+    let missing = if cfg!(target_os = "linux") { Installation::find().missing() } else { Vec::new() };
+    ensure!(
+        missing.is_empty(),
+        "--device cuda:{number}: CUDA is not installed here: missing are {}",
+        missing.join(", ")
+    );
+    let device = CudaDevice::new(number);
+    attempt(&device).map_err(|reason| anyhow!("--device cuda:{number}: the device cannot be used: {reason}"))?;
+    Ok(device)
+}
+
+/// A sum on the device. Its backend panics where there is no such device or the compiler refuses its kernels.
+fn attempt(device: &CudaDevice) -> Result<(), String> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let sum = panic::catch_unwind(|| (Tensor::<Cuda, 1>::ones([1], device) + 1.0).into_scalar());
+    panic::set_hook(hook);
+    match sum {
+        Ok(2.0) => Ok(()),
+        Ok(sum) => Err(format!("1 + 1 is {sum} there")),
+        Err(reason) => {
+            let text = reason.downcast_ref::<String>().map(String::as_str).or(reason.downcast_ref::<&str>().copied());
+            let lines = text.unwrap_or_default().lines().map(str::trim);
+            Err(lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+        }
+    }
+}
