@@ -1,6 +1,7 @@
 //! The subcommands: each parses, builds and runs.
 
 pub(crate) mod average;
+pub(crate) mod device;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod info;

@@ -32,6 +32,7 @@ enum Command {
     Shortlist(command::shortlist::ShortlistArgs),
     /// Train a model by a recipe
     Train(command::train::TrainArgs),
+    Device(command::device::DeviceArgs),
     /// Average checkpoints into one model
     Average(command::average::AverageArgs),
     /// Write a model for other toolkits, or as int8
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Vocab(args) => command::vocab::run(&args),
         Command::Shortlist(args) => command::shortlist::run(&args),
         Command::Train(args) => command::train::run(&args),
+        Command::Device(args) => command::device::run(&args),
         Command::Average(args) => command::average::run(&args),
         Command::Export(args) => command::export::run(&args),
         Command::Import(args) => command::import::run(&args),
@@ -65,7 +67,8 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("umlaut: {error:#}");
-            ExitCode::from(if error.is::<command::table::Differs>() { 1 } else { 2 })
+            let differs = error.is::<command::table::Differs>() || error.is::<command::device::Differs>();
+            ExitCode::from(if differs { 1 } else { 2 })
         }
     }
 }
