@@ -13,6 +13,7 @@ use crate::workspace::Workspace;
 mod check;
 mod demo;
 mod golden;
+mod gpu;
 mod table;
 mod tidy;
 mod tool;
@@ -33,6 +34,12 @@ enum Task {
         /// Only those of this folder of crates/
         #[arg(value_name = "CRATE")]
         only: Option<String>,
+    },
+    /// Hold one of NVIDIA's devices against the processor and measure it; keeps the table as gpu.md in the build folder
+    Gpu {
+        /// An `umlaut` that was built with the feature `cuda` [default: the release build]
+        #[arg(long, value_name = "FILE")]
+        program: Option<PathBuf>,
     },
     /// Write the README's table of figures from eval/table.toml
     Table {
@@ -77,6 +84,7 @@ fn run(task: Task) -> Result<Verdict> {
         Task::Demo => demo::run(&workspace),
         Task::Tidy => tidy::run(&workspace),
         Task::Golden { only } => golden::run(&workspace, only.as_deref()),
+        Task::Gpu { program } => gpu::run(&workspace, program.as_deref()),
         Task::Table { check: false, .. } => table::write(&workspace),
         Task::Table { check: true, data } => table::check(&workspace, data.or_else(data_from_environment).as_deref()),
     }
