@@ -16,7 +16,7 @@ pub(super) fn with_another_word(src: &str, tgt: &str, random: &mut SplitMix64) -
     let shared: Vec<&str> =
         src.split(' ').map(core).filter(|word| is_number(word) || is_name(word)).filter(is_shared).collect();
     let word = *shared.get(random.below(shared.len().max(1) as u64) as usize)?;
-    let new = if is_number(word) { number(random) } else { proper(random) };
+    let new = if is_number(word) { number(random) } else { proper(src, random) };
     let replaced = |text: &str| {
         let words =
             text.split(' ').map(|other| if core(other) == word { other.replacen(word, &new, 1) } else { other.into() });
@@ -45,37 +45,48 @@ fn number(random: &mut SplitMix64) -> String {
 }
 
 /// What can stand in a name's place: mostly another name.
-fn proper(random: &mut SplitMix64) -> String {
+fn proper(text: &str, random: &mut SplitMix64) -> String {
     match random.below(10) {
-        0..=5 => capitalised(&syllables(random)),
-        6 => format!("{} {}", capitalised(&syllables(random)), capitalised(&syllables(random))),
-        7 => format!("{}-{}", capitalised(&syllables(random)), number(random)),
-        8 => link(random),
-        _ => address(random),
+        0..=4 => capitalised(&syllables(random)),
+        5 => format!("{} {}", capitalised(&syllables(random)), capitalised(&syllables(random))),
+        6 => format!("{}-{}", capitalised(&syllables(random)), number(random)),
+        7 => link(text, random),
+        _ => address(text, random),
     }
 }
 
-fn link(random: &mut SplitMix64) -> String {
+fn link(text: &str, random: &mut SplitMix64) -> String {
     let scheme = ["https://", "http://", "https://www.", "www."][random.below(4) as usize];
     let path = match random.below(3) {
         0 => String::new(),
-        1 => format!("/{}", syllables(random)),
-        _ => format!("/{}/{}.html", syllables(random), number(random)),
+        1 => format!("/{}", part(text, random)),
+        _ => format!("/{}/{}.html", part(text, random), number(random)),
     };
-    format!("{scheme}{}{path}", domain(random))
+    format!("{scheme}{}{path}", domain(text, random))
 }
 
-fn address(random: &mut SplitMix64) -> String {
-    let user = match random.below(3) {
-        0 => syllables(random),
-        1 => format!("{}.{}", syllables(random), syllables(random)),
-        _ => format!("{}{}", syllables(random), number(random)),
+fn address(text: &str, random: &mut SplitMix64) -> String {
+    let user = match random.below(4) {
+        0 => part(text, random),
+        1 => format!("{}.{}", part(text, random), part(text, random)),
+        2 => format!("{}-{}", part(text, random), part(text, random)),
+        _ => format!("{}{}", part(text, random), number(random)),
     };
-    format!("{user}@{}", domain(random))
+    format!("{user}@{}", domain(text, random))
 }
 
-fn domain(random: &mut SplitMix64) -> String {
-    format!("{}.{}", syllables(random), one_of(&DOMAINS, random))
+fn domain(text: &str, random: &mut SplitMix64) -> String {
+    format!("{}.{}", part(text, random), one_of(&DOMAINS, random))
+}
+
+/// Part of a link or an address: made up, or a word of the text, which means nothing there and must not be translated.
+fn part(text: &str, random: &mut SplitMix64) -> String {
+    let is_plain = |word: &&str| word.len() >= 3 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let words: Vec<&str> = text.split(' ').map(core).filter(is_plain).collect();
+    if words.is_empty() || random.below(3) == 0 {
+        return syllables(random);
+    }
+    words[random.below(words.len() as u64) as usize].to_lowercase()
 }
 
 /// Two to four.
