@@ -3,9 +3,7 @@
 use burn_flex::{Flex, FlexDevice};
 use umlaut_engine::{Engine, Precision};
 use umlaut_model::directory::{self, Storage};
-use umlaut_model::{
-    Embeddings, NormPlacement, Positions, Precision, Sequences, Transformer, TransformerConfig, parameters,
-};
+use umlaut_model::{Embeddings, NormPlacement, Positions, Sequences, Transformer, TransformerConfig, parameters};
 use umlaut_search::TokenId;
 
 /// Random numbers of a seed (xorshift).
@@ -55,7 +53,7 @@ pub(crate) fn draw_config(draw: &mut Draw) -> TransformerConfig {
         dropout: 0.0,
         attention_dropout: 0.0,
         activation_dropout: 0.0,
-        precision: Precision::F32,
+        precision: umlaut_model::Precision::F32,
         unk_id: 0,
         bos_id: 1,
         eos_id: 2,

@@ -9,6 +9,7 @@ mod buffer;
 mod exp;
 mod gather;
 mod given_class;
+mod linear;
 mod matrix;
 mod norm;
 mod product;
