@@ -76,9 +76,10 @@ impl Session {
 
     fn multiply_whole(&self, c: &mut [f32], row_stride: usize, onto: Onto, left: &[Line], right: &[Line]) {
         assert!(c.len() >= (SIDE - 1) * row_stride + SIDE);
-        // SAFETY: the unit is available, a session of it has begun, and the lengths were checked above and by the caller.
         match self.unit {
+            // SAFETY: the tiles are set up, and the lengths were checked above and by the caller.
             Unit::Tiles => unsafe { tiles(c, row_stride, onto, left, right) },
+            // SAFETY: the unit is available.
             Unit::Vectors => unsafe { vectors(c, row_stride, onto, left, right) },
         }
     }
@@ -102,7 +103,7 @@ unsafe fn tiles(c: &mut [f32], row_stride: usize, onto: Onto, left: &[Line], rig
         }
         match onto {
             Onto::Nothing => {
-                asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", options(nomem, nostack))
+                asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", options(nomem, nostack));
             }
             Onto::Old => asm!(
                 "tileloadd tmm0, [{top} + {stride}]",

@@ -61,7 +61,7 @@ impl Unit {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        x86::product(self, c, onto, a, b, workers);
+        x86::product(self, &mut { c }, onto, a, b, workers);
         #[cfg(not(target_arch = "x86_64"))]
         unreachable!("{self:?} is not available here: {onto:?} {workers:?}");
     }
@@ -90,7 +90,14 @@ mod x86 {
         static PACKED: Cell<[Vec<Line>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
     }
 
-    pub(super) fn product(unit: Unit, c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: Matrix<'_>, workers: Workers) {
+    pub(super) fn product(
+        unit: Unit,
+        c: &mut MatrixMut<'_>,
+        onto: Onto,
+        a: Matrix<'_>,
+        b: Matrix<'_>,
+        workers: Workers,
+    ) {
         let steps = pack::steps(a.columns);
         // Taken, not borrowed: a thread that waits inside may be given another product to make.
         let [mut left, mut right] = PACKED.take();
@@ -170,29 +177,28 @@ mod tests {
         let shapes = [(1, 1, 1), (32, 32, 32), (33, 17, 65), (40, 70, 1100), (16, 16, 31), (5, 3, 0), (0, 4, 4)];
         for (unit, (rows, columns, depth)) in units().into_iter().flat_map(|unit| shapes.map(|shape| (unit, shape))) {
             let (left, right) = (numbers(rows * depth, 1), numbers(depth * columns, 2));
-            for orientation in 0..4 {
-                let (a, a_at): (_, Box<dyn Fn(usize, usize) -> f32>) = if orientation & 1 == 0 {
-                    (Matrix::dense(&left, rows, depth), Box::new(|i, k| left[i * depth + k]))
-                } else {
-                    (Matrix::dense(&left, depth, rows).transposed(), Box::new(|i, k| left[k * rows + i]))
-                };
-                let (b, b_at): (_, Box<dyn Fn(usize, usize) -> f32>) = if orientation & 2 == 0 {
-                    (Matrix::dense(&right, depth, columns), Box::new(|k, j| right[k * columns + j]))
-                } else {
-                    (Matrix::dense(&right, columns, depth).transposed(), Box::new(|k, j| right[j * depth + k]))
-                };
-                for onto in [Onto::Nothing, Onto::Old] {
-                    let mut c = vec![1.0; rows * columns];
-                    unit.product(MatrixMut::dense(&mut c, rows, columns), onto, a, b, Workers::Caller);
-                    let old = if onto == Onto::Old { 1.0 } else { 0.0 };
-                    for (at, got) in c.iter().enumerate() {
-                        let (i, j) = (at / columns, at % columns);
-                        let want = old + (0..depth).map(|k| rounded(a_at(i, k)) * rounded(b_at(k, j))).sum::<f64>();
-                        assert!(
-                            (f64::from(*got) - want).abs() < 1e-6 * depth.max(100) as f64,
-                            "{unit:?} {rows}x{columns}x{depth} {onto:?} {orientation} at {i} {j}: {got}, not {want}"
-                        );
-                    }
+            let turned = |data: &[f32], width: usize| -> Vec<f32> {
+                let height = data.len() / width.max(1);
+                (0..data.len()).map(|at| data[at % height * width + at / height]).collect()
+            };
+            let (left_turned, right_turned) = (turned(&left, depth), turned(&right, columns));
+            let lefts = [Matrix::dense(&left, rows, depth), Matrix::dense(&left_turned, depth, rows).transposed()];
+            let rights =
+                [Matrix::dense(&right, depth, columns), Matrix::dense(&right_turned, columns, depth).transposed()];
+            let sum = |at: usize| -> f64 {
+                let (row, column) = (at / columns, at % columns);
+                (0..depth).map(|i| rounded(left[row * depth + i]) * rounded(right[i * columns + column])).sum()
+            };
+            for (orientation, onto) in (0..4).flat_map(|i| [(i, Onto::Nothing), (i, Onto::Old)]) {
+                let mut product = vec![1.0; rows * columns];
+                let to = MatrixMut::dense(&mut product, rows, columns);
+                unit.product(to, onto, lefts[orientation % 2], rights[orientation / 2], Workers::Caller);
+                for (at, got) in product.iter().enumerate() {
+                    let want = sum(at) + if onto == Onto::Old { 1.0 } else { 0.0 };
+                    assert!(
+                        (f64::from(*got) - want).abs() < 1e-6 * depth.max(100) as f64,
+                        "{unit:?} {rows}x{columns}x{depth} {onto:?} {orientation} at {at}: {got}, not {want}"
+                    );
                 }
             }
         }

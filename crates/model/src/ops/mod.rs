@@ -117,6 +117,7 @@ pub trait FusedOps: Backend {
 
     /// All elements of `numbers`, and the sum of the squares of all elements of `squared`: what an update must know before
     /// its step, in one read of the device.
+    #[must_use]
     fn read_with_squares(numbers: Vec<FloatTensor<Self>>, squared: Vec<FloatTensor<Self>>) -> (Vec<f64>, f64) {
         composed::read_with_squares::<Self>(numbers, squared)
     }
