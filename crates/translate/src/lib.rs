@@ -24,6 +24,7 @@
 //! ```
 
 mod builtin;
+mod capitals;
 mod decode_args;
 mod error;
 mod format;

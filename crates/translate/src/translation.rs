@@ -42,6 +42,14 @@ impl Translation {
         self.alternatives.first()
     }
 
+    /// The same in capitals.
+    pub(crate) fn in_capitals(mut self) -> Self {
+        for alternative in &mut self.alternatives {
+            alternative.text = alternative.text.to_uppercase();
+        }
+        self
+    }
+
     /// Puts the translations of a line's pieces together: the best of each, the second best of each, and so on.
     pub(crate) fn join(pieces: &[Self], penalty: LengthPenalty) -> Self {
         let alternatives = pieces.iter().map(|piece| piece.alternatives.len()).min().unwrap_or(0);

@@ -7,7 +7,9 @@ use umlaut_search::{BeamOptions, Ended, Hypothesis, TokenId, beam_search};
 use umlaut_text::Shortlist;
 use umlaut_text::batch::plan_lines;
 
-use crate::{Alternative, Model, NeuralModel, Options, TranslateError, Translation, builtin, parallel, split};
+use crate::{
+    Alternative, Model, NeuralModel, Options, TranslateError, Translation, builtin, capitals, parallel, split,
+};
 
 /// Translates lines with one model and one set of options. Threads may share it.
 #[derive(Debug)]
@@ -65,17 +67,21 @@ impl<M: Model> Translator<M> {
     /// [`TranslateError::Model`] if the model fails.
     pub fn translate_lines<L: AsRef<str>>(&self, lines: &[L]) -> Result<Vec<Translation>, TranslateError> {
         let encode = |line: &str| self.model.encode(line);
-        let pieces = |line: &L| split::pieces(line.as_ref(), self.options.max_src_len, &encode);
-        let sources: Vec<Vec<Vec<TokenId>>> = lines.iter().map(pieces).collect();
+        let lowered: Vec<Option<String>> = lines.iter().map(|line| capitals::lowered(line.as_ref())).collect();
+        let pieces = |(line, lowered): (&L, &Option<String>)| {
+            split::pieces(lowered.as_deref().unwrap_or(line.as_ref()), self.options.max_src_len, &encode)
+        };
+        let sources: Vec<Vec<Vec<TokenId>>> = lines.iter().zip(&lowered).map(pieces).collect();
         let pieces_per_line: Vec<usize> = sources.iter().map(Vec::len).collect();
         let translations = self.translate_sources(sources.into_iter().flatten().collect())?;
         let mut rest = translations.as_slice();
-        let join = |pieces| {
+        let join = |(pieces, lowered): (usize, Option<String>)| {
             let line;
             (line, rest) = rest.split_at(pieces);
-            Translation::join(line, self.options.length_penalty)
+            let line = Translation::join(line, self.options.length_penalty);
+            if lowered.is_some() { line.in_capitals() } else { line }
         };
-        Ok(pieces_per_line.into_iter().map(join).collect())
+        Ok(pieces_per_line.into_iter().zip(lowered).map(join).collect())
     }
 
     /// Translates sources that have at least one token, none of them EOS, in batches of similar length.

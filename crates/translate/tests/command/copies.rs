@@ -133,3 +133,10 @@ fn names_numbers_links_and_addresses_survive() {
     let floor = [46, 48, 48, 32];
     assert!(found.iter().zip(floor).all(|(found, floor)| *found >= floor), "{found:?}, not {floor:?}");
 }
+
+#[test]
+fn a_line_in_capitals_is_answered_in_capitals() {
+    let output = run(program().arg("--quiet"), b"WHERE IS MY SISTER?\nwhere is my sister?\n").ok();
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[0], lines[1].to_uppercase());
+}
