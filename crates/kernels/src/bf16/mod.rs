@@ -9,8 +9,6 @@ mod block;
 #[cfg(target_arch = "x86_64")]
 mod pack;
 
-use std::sync::OnceLock;
-
 use crate::sgemm::{Matrix, MatrixMut, Onto, Workers};
 #[cfg(target_arch = "x86_64")]
 use crate::tiles::TileProduct;
@@ -28,8 +26,7 @@ impl Unit {
     /// The faster of those that this processor has and this system allows; none elsewhere.
     #[must_use]
     pub fn detect() -> Option<Self> {
-        static FOUND: OnceLock<Option<Unit>> = OnceLock::new();
-        *FOUND.get_or_init(|| Self::all().next())
+        Self::all().next()
     }
 
     /// All that this processor has, the fastest first.

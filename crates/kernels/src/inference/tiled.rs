@@ -8,7 +8,7 @@ use std::arch::asm;
 use super::matrix::{PANEL, WORD};
 use super::product::{Arithmetic, Epilogue, Int8, Operands, Shape};
 use super::simd::{Isa, LANES, Simd, on_best_isa};
-use crate::tiles::{LINE_BYTES, TILE_LINES, TileProduct, Tiles};
+use crate::tiles::{LINE_BYTES, TILE_LINES, Tiles};
 
 /// Words of a line.
 const LINE_WORDS: usize = LINE_BYTES / WORD;
@@ -21,11 +21,7 @@ const PANEL_BYTES: usize = PANEL * WORD;
 
 /// Whether this thread may use tiles for a product of this shape, and should.
 pub(super) fn suits(shape: Shape) -> bool {
-    shape.rows >= FEWEST_ROWS
-        && shape.words > 0
-        && shape.words.is_multiple_of(LINE_WORDS)
-        && Isa::best() == Isa::Amx
-        && TileProduct::Int8.is_available()
+    shape.rows >= FEWEST_ROWS && shape.words > 0 && shape.words.is_multiple_of(LINE_WORDS) && Isa::best() == Isa::Amx
 }
 
 /// Runs a product that [`suits`].
