@@ -10,7 +10,7 @@ use crate::dropout::Dropout;
 use crate::initial::Initial;
 use crate::layer::{DecoderLayer, EncoderLayer};
 use crate::linear::{Embedding, Norm};
-use crate::ops::{FusedOps, float, tensor};
+use crate::ops::{Criterion, FusedOps, float, tensor};
 use crate::position::{Rotary, sinusoids};
 use crate::{ModelError, NormPlacement, Sequences};
 
@@ -150,7 +150,8 @@ impl<B: FusedOps> Transformer<B> {
         hidden.matmul(self.projection().transpose())
     }
 
-    /// The label-smoothed loss and the plain negative log-likelihood of `labels`, each summed over its real tokens.
+    /// The criterion's loss and the plain negative log-likelihood of `labels`, each summed over its real tokens. With
+    /// R-Drop the second half of the batch is the first half once more.
     ///
     /// # Shapes
     /// `source` `[batch, src_len]`; `target` `[batch, tgt_len]`, beginning with bos; `labels` `[batch * tgt_len]`, the
@@ -163,13 +164,13 @@ impl<B: FusedOps> Transformer<B> {
         source: Sequences<'_>,
         target: Sequences<'_>,
         labels: &[u32],
-        smoothing: f32,
+        criterion: Criterion,
         dropout: &mut Dropout,
     ) -> Tensor<B, 1> {
         let memory = self.encode(source, dropout);
         let hidden = self.decode(target, &memory, source, dropout);
         let (hidden, projection) = (float(hidden), float(self.projection()));
-        tensor(B::fused_cross_entropy(hidden, projection, labels, smoothing, self.config.precision))
+        tensor(B::fused_cross_entropy(hidden, projection, labels, criterion, self.config.precision))
     }
 
     pub(crate) fn target_embedding(&self) -> &Embedding<B> {

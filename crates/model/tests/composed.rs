@@ -8,7 +8,7 @@ use burn_flex::{Flex, FlexDevice, FlexTensor};
 use umlaut_kernels::training::attention::Direction;
 use umlaut_kernels::training::linear::Activation;
 use umlaut_model::Precision;
-use umlaut_model::ops::{AttentionSpec, FusedOps, composed, float, tensor};
+use umlaut_model::ops::{AttentionSpec, Criterion, FusedOps, composed, float, tensor};
 
 type B = Autodiff<Flex>;
 type Read = fn(Vec<FlexTensor>, Vec<FlexTensor>) -> (Vec<f64>, f64);
@@ -99,7 +99,8 @@ fn products_in_bf16_are_those_in_f32_rounded_forward_and_backward() {
     let loss = |precision| {
         differentiated([[10, 16], [30, 16]], |[hidden, projection]| {
             let targets: Vec<u32> = (0..10).collect();
-            let loss = composed::cross_entropy::<B>(float(hidden), float(projection), &targets, 0.1, precision);
+            let criterion = Criterion::smoothed(0.1);
+            let loss = composed::cross_entropy::<B>(float(hidden), float(projection), &targets, criterion, precision);
             tensor::<B, 1>(loss).reshape([2, 1])
         })
     };

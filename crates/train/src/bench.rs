@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use burn::tensor::backend::AutodiffBackend;
 use umlaut_model::decoder::CachedDecoder;
+use umlaut_model::ops::Criterion;
 use umlaut_model::{FusedOps, Sequences, TransformerConfig};
 use umlaut_search::{StepDecoder, TokenId};
 use umlaut_text::batch::Batch;
@@ -99,7 +100,7 @@ where
             exchange.take_times();
         }
         let start = Instant::now();
-        let (sums, gradients, norm) = exchange.sum(replicas.differentiate(&model, &parts, 0.1));
+        let (sums, gradients, norm) = exchange.sum(replicas.differentiate(&model, &parts, Criterion::smoothed(0.1)));
         model = adam.update(model, gradients, update + 1, 3e-4, (sums.tokens, norm));
         // A run does not wait here: the next update follows while the device still makes this one.
         B::sync(device).expect("the device made its update");

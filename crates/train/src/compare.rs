@@ -6,6 +6,7 @@ use burn::tensor::Tensor;
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn_flex::{Flex, FlexDevice};
 use umlaut_model::dropout::Dropout;
+use umlaut_model::ops::Criterion;
 use umlaut_model::parameters::{self, VisitParameters};
 use umlaut_model::{
     Embeddings, FusedOps, NormPlacement, Positions, Precision, RopeLayout, Sequences, Transformer, TransformerConfig,
@@ -63,7 +64,8 @@ impl Found {
         B::InnerBackend: FusedOps,
     {
         let (config, batch) = (config(precision), batch());
-        let (sums, gradients, _) = differentiate(&config.init::<B>(1, device)?, &batch, 0.1, 0).read();
+        let model = config.init::<B>(1, device)?;
+        let (sums, gradients, _) = differentiate(&model, &batch, Criterion::smoothed(0.1), 0).read();
         let inner = config.init::<B::InnerBackend>(1, device)?;
         let mut names = Names::default();
         parameters::visit(&inner, &mut names);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use umlaut_model::TransformerConfig;
+use umlaut_model::ops::Criterion;
 use umlaut_text::corpus::{Augment, BitextFiles, PairFilter};
 
 use crate::TrainError;
@@ -34,6 +35,10 @@ pub struct Recipe {
     pub schedule: Schedule,
     /// The share ε of label smoothing, spread over all classes (see `umlaut_kernels::training::cross_entropy`).
     pub label_smoothing: f32,
+    /// The weight α of R-Drop (arXiv 2106.14448): each batch is seen twice with different dropout, and both must agree.
+    /// 0 for none; else an update costs about twice as much.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub r_drop: f32,
     /// Probability that BPE-dropout leaves out a merge (arXiv 1910.13267); 0 for none.
     #[serde(default)]
     pub bpe_dropout: f64,
@@ -78,6 +83,10 @@ pub struct Stage {
     /// Shares of its pairs that are seen once more in another shape.
     #[serde(default, skip_serializing_if = "is_none")]
     pub augment: Augment,
+}
+
+fn is_zero(weight: &f32) -> bool {
+    *weight == 0.0
 }
 
 fn is_none(augment: &Augment) -> bool {
@@ -188,11 +197,20 @@ impl Recipe {
         if !(0.0..1.0).contains(&self.label_smoothing) || !(0.0..1.0).contains(&self.bpe_dropout) {
             return Err("label_smoothing and bpe_dropout lie in [0, 1)".into());
         }
+        if !(self.r_drop.is_finite() && self.r_drop >= 0.0) {
+            return Err("r_drop must be finite and not negative".into());
+        }
         let mut starts = self.data.stages.iter().map(|stage| stage.from_update);
         if starts.next() != Some(0) || !self.data.stages.is_sorted_by(|a, b| a.from_update < b.from_update) {
             return Err("data.stages begin at update 0 and follow each other".into());
         }
         self.data.stages.iter().try_for_each(Stage::check)
+    }
+
+    /// The loss that is trained on.
+    #[must_use]
+    pub fn criterion(&self) -> Criterion {
+        Criterion { smoothing: self.label_smoothing, r_drop: self.r_drop }
     }
 
     /// The stage whose data makes `update`.

@@ -10,6 +10,7 @@ use burn::module::ParamId;
 use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use umlaut_model::ops::Criterion;
 use umlaut_model::parameters::{self, MapParameters};
 use umlaut_model::{FusedOps, Transformer};
 use umlaut_text::batch::Batch;
@@ -41,7 +42,7 @@ impl Replicas {
     ///
     /// # Panics
     /// If there are no parts.
-    pub fn differentiate<B>(&self, model: &Transformer<B>, parts: &[Part], smoothing: f32) -> Differentiated<B>
+    pub fn differentiate<B>(&self, model: &Transformer<B>, parts: &[Part], criterion: Criterion) -> Differentiated<B>
     where
         B: AutodiffBackend + FusedOps,
         B::InnerBackend: FusedOps,
@@ -56,14 +57,14 @@ impl Replicas {
         for parts in parts.chunks(self.pools.len().max(1)) {
             match parts {
                 // All threads share the operations of a part that has no company.
-                [(batch, seed)] => add(differentiate(model, batch, smoothing, *seed)),
-                _ => self.side_by_side(model, parts, smoothing).into_iter().for_each(&mut add),
+                [(batch, seed)] => add(differentiate(model, batch, criterion, *seed)),
+                _ => self.side_by_side(model, parts, criterion).into_iter().for_each(&mut add),
             }
         }
         sum.expect("an update has parts")
     }
 
-    fn side_by_side<B>(&self, model: &Transformer<B>, parts: &[Part], smoothing: f32) -> Vec<Differentiated<B>>
+    fn side_by_side<B>(&self, model: &Transformer<B>, parts: &[Part], criterion: Criterion) -> Vec<Differentiated<B>>
     where
         B: AutodiffBackend + FusedOps,
     {
@@ -74,7 +75,7 @@ impl Replicas {
                 .zip(parts)
                 .map(|(pool, (batch, seed))| {
                     let replica = parameters::map(model.clone(), &mut Replica);
-                    scope.spawn(move || pool.install(|| differentiate(&replica, batch, smoothing, *seed)))
+                    scope.spawn(move || pool.install(|| differentiate(&replica, batch, criterion, *seed)))
                 })
                 .collect();
             let finished = started.into_iter().map(ScopedJoinHandle::join);

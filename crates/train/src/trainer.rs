@@ -236,7 +236,7 @@ where
     fn update(&mut self, window: &mut Window) -> Result<bool, TrainError> {
         let update = self.state.update + 1;
         let parts = self.parts(update)?;
-        let mine = self.replicas.differentiate(self.model(), &parts, self.recipe.label_smoothing);
+        let mine = self.replicas.differentiate(self.model(), &parts, self.recipe.criterion());
         let (sums, gradients, norm) = self.exchange.sum(mine);
         self.state.position = self.data.position();
         if !(sums.smoothed.is_finite() && norm.is_finite()) {

@@ -4,7 +4,7 @@ use burn::module::{Module, ParamId};
 use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
 use umlaut_model::dropout::Dropout;
-use umlaut_model::ops::{IGNORED, float};
+use umlaut_model::ops::{Criterion, IGNORED, float};
 use umlaut_model::parameters::{self, VisitParameters};
 use umlaut_model::{FusedOps, Sequences, Transformer};
 use umlaut_text::batch::Batch;
@@ -15,7 +15,7 @@ pub type Gradients<B> = Vec<Tensor<<B as AutodiffBackend>::InnerBackend, 1>>;
 /// Sums of the loss over real target tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
-    /// The label-smoothed loss, in nats.
+    /// The loss that is trained on, in nats.
     pub smoothed: f64,
     /// The plain negative log-likelihood, in nats.
     pub nll: f64,
@@ -31,7 +31,7 @@ impl Sums {
         self.tokens += other.tokens;
     }
 
-    /// The smoothed loss of a token.
+    /// The loss of a token.
     #[must_use]
     pub fn loss(&self) -> f64 {
         self.smoothed / self.tokens as f64
@@ -45,21 +45,28 @@ impl Sums {
 }
 
 /// The loss of a batch, `[2]`: smoothed and plain, summed.
-fn loss<B: FusedOps>(model: &Transformer<B>, batch: &Batch, smoothing: f32, dropout: &mut Dropout) -> Tensor<B, 1> {
+fn loss<B: FusedOps>(
+    model: &Transformer<B>,
+    batch: &Batch,
+    criterion: Criterion,
+    dropout: &mut Dropout,
+) -> Tensor<B, 1> {
     let pad = model.config().pad_id;
     let lengths = |ids: &[u32], len: usize| -> Vec<usize> {
         ids.chunks_exact(len).map(|row| row.iter().filter(|id| **id != pad).count()).collect()
     };
-    let (src_lengths, tgt_lengths) = (lengths(&batch.src, batch.src_len), lengths(&batch.tgt_out, batch.tgt_len));
-    let labels: Vec<u32> = batch.tgt_out.iter().map(|id| if *id == pad { IGNORED } else { *id }).collect();
-    let source = Sequences { ids: &batch.src, lengths: &src_lengths };
-    let target = Sequences { ids: &batch.tgt_in, lengths: &tgt_lengths };
-    model.loss(source, target, &labels, smoothing, dropout)
+    // R-Drop sees the batch twice in one pass: its dropout differs from row to row.
+    let [src, tgt_in, tgt_out] = [&batch.src, &batch.tgt_in, &batch.tgt_out].map(|ids| ids.repeat(criterion.passes()));
+    let (src_lengths, tgt_lengths) = (lengths(&src, batch.src_len), lengths(&tgt_out, batch.tgt_len));
+    let labels: Vec<u32> = tgt_out.iter().map(|id| if *id == pad { IGNORED } else { *id }).collect();
+    let source = Sequences { ids: &src, lengths: &src_lengths };
+    let target = Sequences { ids: &tgt_in, lengths: &tgt_lengths };
+    model.loss(source, target, &labels, criterion, dropout)
 }
 
 /// The loss of a batch without dropout or gradients.
 pub fn evaluate<B: FusedOps>(model: &Transformer<B>, batch: &Batch, smoothing: f32) -> Sums {
-    let loss = loss(model, batch, smoothing, &mut Dropout::off());
+    let loss = loss(model, batch, Criterion::smoothed(smoothing), &mut Dropout::off());
     let (values, _) = B::read_with_squares(vec![float(loss)], Vec::new());
     Sums { smoothed: values[0], nll: values[1], tokens: batch.tgt_tokens }
 }
@@ -112,7 +119,7 @@ where
 }
 
 /// The loss of a batch and its gradients, with the dropout of `seed`.
-pub fn differentiate<B>(model: &Transformer<B>, batch: &Batch, smoothing: f32, seed: u64) -> Differentiated<B>
+pub fn differentiate<B>(model: &Transformer<B>, batch: &Batch, criterion: Criterion, seed: u64) -> Differentiated<B>
 where
     B: AutodiffBackend + FusedOps,
 {
@@ -120,7 +127,7 @@ where
     for device in model.devices() {
         B::seed(&device, seed);
     }
-    let loss = loss(model, batch, smoothing, &mut Dropout::seeded(seed));
+    let loss = loss(model, batch, criterion, &mut Dropout::seeded(seed));
     let losses = vec![(loss.clone().inner(), batch.tgt_tokens)];
     let mut collect = Collect::<B> { all: loss.narrow(0, 0, 1).backward(), gradients: Vec::new() };
     parameters::visit(model, &mut collect);

@@ -8,6 +8,7 @@ use burn::backend::Autodiff;
 use burn_flex::{Flex, FlexDevice};
 use safetensors::SafeTensors;
 use umlaut_model::TransformerConfig;
+use umlaut_model::ops::Criterion;
 use umlaut_model::parameters::{self, Array, Arrays};
 use umlaut_text::batch::Batch;
 use umlaut_train::optimizer::{Adam, AdamConfig};
@@ -57,7 +58,7 @@ fn two_updates_are_pytorchs(name: &str) {
     let mut model = parameters::load(config.init::<B>(0, &FlexDevice).unwrap(), weights).unwrap();
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-8, clip_norm: 0.0 });
     for (update, prefix) in [(1, "adam"), (2, "adam2")] {
-        let (sums, gradients, norm) = differentiate(&model, &batch, 0.1, 0).read();
+        let (sums, gradients, norm) = differentiate(&model, &batch, Criterion::smoothed(0.1), 0).read();
         model = adam.update(model, gradients, update, 1e-3, (sums.tokens, norm));
         for (parameter, got) in parameters::arrays(&model) {
             if is_without_gradient(&parameter, name) {

@@ -5,6 +5,7 @@
 use burn::backend::Autodiff;
 use burn::module::AutodiffModule;
 use burn_flex::{Flex, FlexDevice};
+use umlaut_model::ops::Criterion;
 use umlaut_model::{Embeddings, NormPlacement, Positions, Precision, RopeLayout, TransformerConfig};
 use umlaut_text::batch::Batch;
 use umlaut_text::rng::SplitMix64;
@@ -72,7 +73,7 @@ fn perplexity_after(config: &TransformerConfig, updates: u64, answer: impl Fn(&m
     let mut random = SplitMix64::new(5);
     for update in 1..=updates {
         let batch = numbers(64, &mut random, answer);
-        let (sums, gradients, norm) = differentiate(&model, &batch, 0.0, update).read();
+        let (sums, gradients, norm) = differentiate(&model, &batch, Criterion::smoothed(0.0), update).read();
         let rate = 4e-3 * (update as f64 / 100.0).min((100.0 / update as f64).sqrt());
         model = adam.update(model, gradients, update, rate, (sums.tokens, norm));
     }
@@ -98,7 +99,7 @@ fn one_batch_is_learned_down_to_the_entropy_of_the_smoothing() {
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-8, clip_norm: 1.0 });
     let batch = numbers(8, &mut SplitMix64::new(1), |_| ());
     for update in 1..=400 {
-        let (sums, gradients, norm) = differentiate(&model, &batch, 0.1, update).read();
+        let (sums, gradients, norm) = differentiate(&model, &batch, Criterion::smoothed(0.1), update).read();
         let rate = 3e-3 * (1.0 - update as f64 / 401.0);
         model = adam.update(model, gradients, update, rate, (sums.tokens, norm));
     }
@@ -122,8 +123,8 @@ fn accumulated_batches_are_one_large_batch() {
         part.tgt_tokens = part.tgt_out.iter().filter(|id| **id != PAD).count();
         part
     };
-    let (sums, gradients, _) = differentiate(&model, &whole, 0.1, 1).read();
-    let [first, second] = [0..5, 5..12].map(|rows| differentiate(&model, &part(rows), 0.1, 1));
+    let (sums, gradients, _) = differentiate(&model, &whole, Criterion::smoothed(0.1), 1).read();
+    let [first, second] = [0..5, 5..12].map(|rows| differentiate(&model, &part(rows), Criterion::smoothed(0.1), 1));
     let (part_sums, part_gradients, _) = first.and(second).read();
     assert_eq!(sums.tokens, part_sums.tokens);
     assert!((sums.loss() - part_sums.loss()).abs() < 1e-6);
@@ -141,7 +142,7 @@ fn parts_side_by_side_are_parts_one_after_another() {
     let parts: Vec<_> = (0..3).map(|seed| (numbers(40, &mut random, |_| ()), seed)).collect();
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let replicas = || Replicas::new::<B>(parts.len()).differentiate(&model, &parts, 0.1);
+        let replicas = || Replicas::new::<B>(parts.len()).differentiate(&model, &parts, Criterion::smoothed(0.1));
         let (sums, gradients, _) = pool.install(replicas).read();
         let bits: Vec<Vec<u32>> = gradients
             .into_iter()

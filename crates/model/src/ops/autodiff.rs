@@ -9,6 +9,7 @@ use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Shape, TensorMetadata};
 use burn_flex::{Flex, FlexTensor};
 use umlaut_kernels::precision::Precision;
+use umlaut_kernels::training::cross_entropy::Criterion;
 use umlaut_kernels::training::dropout::DropoutMask;
 use umlaut_kernels::training::linear::Activation;
 
@@ -101,7 +102,7 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
         hidden: Tracked<C>,
         projection: Tracked<C>,
         targets: &[u32],
-        smoothing: f32,
+        criterion: Criterion,
         precision: Precision,
     ) -> Tracked<C> {
         let nodes = [hidden.node.clone(), projection.node.clone()];
@@ -109,12 +110,12 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
         match LossNode.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
                 let (loss, gradients) =
-                    flex::cross_entropy_with_gradients(&hidden, &projection, targets, smoothing, precision);
+                    flex::cross_entropy_with_gradients(&hidden, &projection, targets, criterion, precision);
                 let hidden = from_floats(gradients.hidden, hidden.shape());
                 prepared.finish((hidden, from_floats(gradients.projection, projection.shape())), loss)
             }
             OpsKind::UnTracked(prepared) => {
-                prepared.finish(Flex::fused_cross_entropy(hidden, projection, targets, smoothing, precision))
+                prepared.finish(Flex::fused_cross_entropy(hidden, projection, targets, criterion, precision))
             }
         }
     }

@@ -6,6 +6,7 @@ use burn::tensor::{Bool, Distribution, FloatDType, Int, Tensor, TensorData, Tens
 use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::adam::AdamStep;
 use umlaut_kernels::training::attention::Direction;
+use umlaut_kernels::training::cross_entropy::Criterion;
 use umlaut_kernels::training::dropout::DropoutMask;
 use umlaut_kernels::training::linear::Activation;
 
@@ -180,7 +181,7 @@ pub fn cross_entropy<B: Backend>(
     hidden: FloatTensor<B>,
     projection: FloatTensor<B>,
     targets: &[u32],
-    smoothing: f32,
+    criterion: Criterion,
     precision: Precision,
 ) -> FloatTensor<B> {
     let (hidden, projection) = (tensor::<B, 2>(hidden), tensor::<B, 2>(projection));
@@ -191,9 +192,17 @@ pub fn cross_entropy<B: Backend>(
     let classes = ids_tensor::<B>(&classes, &device).reshape([rows, 1]);
     let log_probs = activation::log_softmax(product(hidden, projection.transpose(), precision), 1); // [rows, vocab]
     let nll = log_probs.clone().gather(1, classes).reshape([rows]).neg() * counts.clone();
-    let uniform = log_probs.mean_dim(1).reshape([rows]).neg() * counts;
-    let smoothed = nll.clone() * (1.0 - smoothing) + uniform * smoothing;
-    float(Tensor::cat(vec![smoothed.sum(), nll.detach().sum()], 0))
+    let uniform = log_probs.clone().mean_dim(1).reshape([rows]).neg() * counts.clone();
+    let share = 1.0 / criterion.passes() as f32;
+    let smoothed = nll.clone() * (1.0 - criterion.smoothing) + uniform * criterion.smoothing;
+    let mut loss = smoothed.sum() * share;
+    if criterion.r_drop > 0.0 {
+        let [p, q] = [0, rows / 2].map(|start| log_probs.clone().narrow(0, start, rows / 2));
+        // KL(p‖q) + KL(q‖p) = Σ (p - q) (log p - log q).
+        let divergence = ((p.clone().exp() - q.clone().exp()) * (p - q)).sum_dim(1).reshape([rows / 2]);
+        loss = loss + (divergence * counts.narrow(0, 0, rows / 2)).sum() * (0.25 * criterion.r_drop);
+    }
+    float(Tensor::cat(vec![loss, nll.detach().sum() * share], 0))
 }
 
 /// See [`fused_adam`](super::FusedOps::fused_adam).

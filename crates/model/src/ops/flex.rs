@@ -5,7 +5,7 @@ use burn_flex::{Flex, FlexTensor};
 use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::adam::{self, AdamStep};
 use umlaut_kernels::training::attention::{self, AttentionShape, Projections, Rotation};
-use umlaut_kernels::training::cross_entropy::{LossSums, Projection, ProjectionGradients};
+use umlaut_kernels::training::cross_entropy::{Criterion, LossSums, Projection, ProjectionGradients};
 use umlaut_kernels::training::dropout::{self, DropoutMask};
 use umlaut_kernels::training::linear::{self, Activation, LinearGradients};
 use umlaut_kernels::training::norm::{self, NormGradients};
@@ -68,11 +68,11 @@ impl FusedOps for Flex {
         hidden: FlexTensor,
         projection: FlexTensor,
         targets: &[u32],
-        smoothing: f32,
+        criterion: Criterion,
         precision: Precision,
     ) -> FlexTensor {
         let (hidden, projection) = (dense(hidden), dense(projection));
-        loss_tensor(cross_entropy(&hidden, &projection, targets, smoothing, precision).loss())
+        loss_tensor(cross_entropy(&hidden, &projection, targets, criterion, precision).loss())
     }
 
     fn fused_adam(state: [FlexTensor; 4], step: AdamStep) -> [FlexTensor; 3] {
@@ -185,10 +185,10 @@ pub(super) fn cross_entropy_with_gradients(
     hidden: &FlexTensor,
     projection: &FlexTensor,
     targets: &[u32],
-    smoothing: f32,
+    criterion: Criterion,
     precision: Precision,
 ) -> (FlexTensor, ProjectionGradients) {
-    let (sums, gradients) = cross_entropy(hidden, projection, targets, smoothing, precision).loss_and_gradients();
+    let (sums, gradients) = cross_entropy(hidden, projection, targets, criterion, precision).loss_and_gradients();
     (loss_tensor(sums), gradients)
 }
 
@@ -196,11 +196,11 @@ fn cross_entropy<'a>(
     hidden: &'a FlexTensor,
     projection: &'a FlexTensor,
     targets: &'a [u32],
-    smoothing: f32,
+    criterion: Criterion,
     precision: Precision,
 ) -> Projection<'a> {
     let d_model = hidden.shape()[1];
-    Projection { hidden: floats(hidden), weight: floats(projection), targets, d_model, smoothing, precision }
+    Projection { hidden: floats(hidden), weight: floats(projection), targets, d_model, criterion, precision }
 }
 
 fn loss_tensor(sums: LossSums) -> FlexTensor {

@@ -18,7 +18,7 @@ use umlaut_kernels::training::dropout::DropoutMask;
 use umlaut_kernels::training::linear::Activation;
 
 pub use umlaut_kernels::training::adam::AdamStep;
-pub use umlaut_kernels::training::cross_entropy::IGNORED;
+pub use umlaut_kernels::training::cross_entropy::{Criterion, IGNORED};
 
 /// Shapes, masks and dropout of an attention.
 #[derive(Clone, Debug)]
@@ -96,18 +96,19 @@ pub trait FusedOps: Backend {
         composed::attention::<Self>(query, key, value, rotary, &spec)
     }
 
-    /// The label-smoothed cross-entropy of hidden · projectionᵀ and the plain negative log-likelihood, summed over the
-    /// rows whose target is not [`IGNORED`]: `[rows, d_model]`, `[vocab, d_model]`, `[rows]` targets to `[2]`.
+    /// The criterion's loss of hidden · projectionᵀ and the plain negative log-likelihood, summed over the rows whose
+    /// target is not [`IGNORED`]: `[rows, d_model]`, `[vocab, d_model]`, `[rows]` targets to `[2]`. With R-Drop the
+    /// second half of the rows is the first once more, and each pair of them counts as one.
     ///
     /// Only the first has a gradient: nothing is trained on the second.
     fn fused_cross_entropy(
         hidden: FloatTensor<Self>,
         projection: FloatTensor<Self>,
         targets: &[u32],
-        smoothing: f32,
+        criterion: Criterion,
         precision: Precision,
     ) -> FloatTensor<Self> {
-        composed::cross_entropy::<Self>(hidden, projection, targets, smoothing, precision)
+        composed::cross_entropy::<Self>(hidden, projection, targets, criterion, precision)
     }
 
     /// An update of Adam: flat or shaped parameter, flat gradient and both moments to parameter and moments.
