@@ -20,7 +20,7 @@ use crate::device::{Cpu, Device, DeviceName};
 /// Train a model by a recipe.
 #[derive(clap::Args)]
 pub(crate) struct TrainArgs {
-    /// The recipe: a folder with `recipe.toml`
+    /// The recipe: a folder with `recipe.toml`, or a file like it
     recipe: PathBuf,
     /// Where the recipe's data lies
     #[arg(long, env = "UMLAUT_DATA", default_value = ".")]
@@ -37,6 +37,9 @@ pub(crate) struct TrainArgs {
     /// Stop after this update instead of the recipe's last
     #[arg(long)]
     max_updates: Option<u64>,
+    /// The seed of parameters, order and dropout, instead of the recipe's
+    #[arg(long)]
+    seed: Option<u64>,
     /// Threads [default: one for each core]
     #[arg(long)]
     threads: Option<usize>,
@@ -96,12 +99,16 @@ where
     }
     let mut recipe = Recipe::open(&args.recipe)?;
     recipe.run.max_updates = args.max_updates.unwrap_or(recipe.run.max_updates);
+    recipe.seed = args.seed.unwrap_or(recipe.seed);
     if let Some(steps) = args.bench_steps {
         return bench::<B>(&recipe, steps, group, device);
     }
-    let name = args.recipe.canonicalize()?.file_name().map(PathBuf::from).unwrap_or_default();
+    let path = args.recipe.canonicalize()?;
+    let is_folder = path.is_dir();
+    let name = if is_folder { path.file_name() } else { path.file_stem() };
+    let name = name.map(PathBuf::from).unwrap_or_default();
     let folders = Folders {
-        recipe: if args.recipe.is_dir() { args.recipe.clone() } else { args.recipe.join("..") },
+        recipe: if is_folder { args.recipe.clone() } else { args.recipe.with_file_name("") },
         data: args.data.clone(),
         run: args.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(name)),
     };
