@@ -44,9 +44,9 @@ pub fn apply(x: &mut [f32], mask: DropoutMask) {
     x.par_chunks_mut(PIECE).enumerate().for_each(|(i, piece)| apply_from(piece, i * PIECE, mask));
 }
 
-/// x + dropout(y), into `x`.
-pub fn add(x: &mut [f32], y: &[f32], mask: DropoutMask) {
-    let pieces = x.par_chunks_mut(PIECE).zip(y.par_chunks(PIECE)).enumerate();
+/// x + dropout(y), into `y`: a sublayer's output, which nothing else needs, where the residual x is needed again.
+pub fn add(x: &[f32], y: &mut [f32], mask: DropoutMask) {
+    let pieces = x.par_chunks(PIECE).zip(y.par_chunks_mut(PIECE)).enumerate();
     pieces.for_each(|(i, (x, y))| add_from(x, y, i * PIECE, mask));
 }
 
@@ -62,11 +62,11 @@ vectorised! {
 }
 
 vectorised! {
-    fn add_from(x: &mut [f32], y: &[f32], start: usize, mask: DropoutMask) {
+    fn add_from(x: &[f32], y: &mut [f32], start: usize, mask: DropoutMask) {
         let (scale, threshold, key) = (mask.scale(), mask.threshold(), mask.key());
-        for (i, (x, y)) in x.iter_mut().zip(y).enumerate() {
+        for (i, (x, y)) in x.iter().zip(y).enumerate() {
             let stays = hash((start as u32).wrapping_add(i as u32), key) < threshold;
-            *x += if stays { *y * scale } else { 0.0 };
+            *y = *x + if stays { *y * scale } else { 0.0 };
         }
     }
 }
@@ -120,8 +120,8 @@ mod tests {
     fn adding_is_applying_and_adding() {
         let mask = DropoutMask { probability: 0.1, seed: 3 };
         let y: Vec<f32> = (0..70_000).map(|i| i as f32).collect();
-        let (mut sum, mut dropped) = (vec![1.0; y.len()], y.clone());
-        add(&mut sum, &y, mask);
+        let (mut sum, mut dropped) = (y.clone(), y);
+        add(&vec![1.0; sum.len()], &mut sum, mask);
         apply(&mut dropped, mask);
         assert!(sum.iter().zip(&dropped).all(|(sum, dropped)| sum.to_bits() == (dropped + 1.0).to_bits()));
     }

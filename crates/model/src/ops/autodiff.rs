@@ -5,6 +5,7 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Shape, TensorMetadata};
 use burn_flex::{Flex, FlexTensor};
@@ -177,9 +178,17 @@ impl Backward<Flex, 1> for EmbedNode {
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let upstream = grads.consume::<Flex>(&ops.node);
-        let (ids, scale, shape) = &ops.state;
-        let gradient = flex::embed_backward(ids, *scale, upstream, shape.clone());
-        register(ops, [gradient], grads);
+        let [Some(weight)] = ops.parents else { return };
+        let (ids, scale, shape) = ops.state;
+        // Only the rows of these ids change: added to what the weight's other uses left, not to zeros of its size.
+        let mut place = Autodiff::<Flex>::from_inner(upstream.clone());
+        place.node = weight.clone();
+        let mut gradient = match grads.remove::<Flex>(&place) {
+            Some(gradient) => dense(gradient),
+            None => from_floats(vec![0.0; shape.num_elements()], shape),
+        };
+        flex::add_embed_gradient(&mut gradient, &ids, scale, upstream);
+        grads.register::<Flex>(weight.id, gradient);
     }
 }
 

@@ -48,9 +48,9 @@ impl FusedOps for Flex {
     }
 
     fn fused_add_dropout(x: FlexTensor, y: FlexTensor, mask: DropoutMask) -> FlexTensor {
-        let (mut x, y) = (dense(x), dense(y));
-        dropout::add(x.storage_mut(), floats(&y), mask);
-        x
+        let (x, mut y) = (dense(x), dense(y));
+        dropout::add(floats(&x), y.storage_mut(), mask);
+        y
     }
 
     fn fused_attention(
@@ -128,16 +128,15 @@ pub(super) fn norm_backward(x: &FlexTensor, weight: &FlexTensor, upstream: FlexT
     norm::backward(floats(x), floats(weight), floats(&dense(upstream)), epsilon)
 }
 
-/// The gradient of [`FusedOps::fused_embed`] with respect to the weight of `shape`.
-pub(super) fn embed_backward(ids: &[u32], scale: f32, upstream: FlexTensor, shape: Shape) -> FlexTensor {
-    let (d_model, upstream) = (shape[1], dense(upstream));
-    let mut gradient = vec![0.0; shape.num_elements()];
+/// Adds the gradient of [`FusedOps::fused_embed`] with respect to its weight to `gradient`.
+pub(super) fn add_embed_gradient(gradient: &mut FlexTensor, ids: &[u32], scale: f32, upstream: FlexTensor) {
+    let (d_model, upstream) = (gradient.shape()[1], dense(upstream));
+    let gradient: &mut [f32] = gradient.storage_mut();
     for (id, row) in ids.iter().zip(floats(&upstream).chunks_exact(d_model)) {
         for (sum, value) in gradient[*id as usize * d_model..][..d_model].iter_mut().zip(row) {
             *sum += scale * value;
         }
     }
-    from_floats(gradient, shape)
 }
 
 /// What an attention's gradient needs.
