@@ -13,5 +13,5 @@ mod test_set;
 
 pub use error::LedgerError;
 pub use metric::Metric;
-pub use row::{Ledger, PATH, Published, Row, Study};
+pub use row::{Ledger, PATH, Published, Row, Seeds, Study, Trained};
 pub use test_set::{PATH as TEST_SETS_PATH, Side, TestSet, TestSets};

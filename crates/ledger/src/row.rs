@@ -26,6 +26,9 @@ pub struct Ledger {
     /// Recipes to hold against each other.
     #[serde(default)]
     pub study: Vec<Study>,
+    /// Systems that were trained from several seeds.
+    #[serde(default)]
+    pub seeds: Vec<Seeds>,
 }
 
 /// A figure of others.
@@ -88,6 +91,32 @@ pub struct Study {
     pub join: Vec<usize>,
 }
 
+/// Two systems trained from several seeds, held against each other by what each of them made of a test set.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// What is compared, and what it stands for.
+    pub title: String,
+    /// A name of `eval/testsets.toml`.
+    pub test_set: String,
+    /// The system.
+    pub system: Trained,
+    /// What it is compared with, its seeds in the same order.
+    pub baseline: Trained,
+}
+
+/// A system trained from several seeds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trained {
+    /// What it is called, in a few words.
+    pub name: String,
+    /// Its recipe, from `recipes/`.
+    pub recipe: PathBuf,
+    /// Our translations of the test set, from `eval/`, one for each seed.
+    pub outputs: Vec<PathBuf>,
+}
+
 impl Ledger {
     /// Reads the ledger of the checkout at `root`.
     ///
@@ -129,6 +158,7 @@ impl Ledger {
             }
         }
         faults.extend(self.study.iter().flat_map(|study| study.faults(self)));
+        faults.extend(self.seeds.iter().flat_map(|seeds| seeds.faults(test_sets)));
         let without_row = recipes.iter().filter(|recipe| !self.row.iter().any(|row| row.recipe == **recipe));
         faults.extend(without_row.map(|recipe| format!("recipe `{recipe}` has no row")));
         faults
@@ -179,6 +209,21 @@ impl Study {
             for recipe in self.recipes.iter().filter(|recipe| ledger.find(recipe, set).is_none()) {
                 report(format!("there is no row {recipe} on {set}"));
             }
+        }
+        faults
+    }
+}
+
+impl Seeds {
+    fn faults(&self, test_sets: &[&str]) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut report = |fault: String| faults.push(format!("seeds `{}`: {fault}", self.title));
+        if !test_sets.contains(&self.test_set.as_str()) {
+            report(format!("test set `{}` is not in {}", self.test_set, test_set::PATH));
+        }
+        let [system, baseline] = [&self.system, &self.baseline].map(|trained| trained.outputs.len());
+        if system != baseline || system < 2 {
+            report(format!("seeds are compared in pairs, two at least: {system} against {baseline}"));
         }
         faults
     }
@@ -256,5 +301,20 @@ mod tests {
         assert_eq!(study("['small', 'large']", "[2]"), ["study `S`: there is no row large on news"]);
         assert_eq!(study("['small', 'small']", "[1]"), ["study `S`: fewer than 2 lines are not joined"]);
         assert_eq!(study("['small']", "[2]"), ["study `S`: it takes two recipes to compare"]);
+    }
+
+    #[test]
+    fn seeds_come_in_pairs_on_a_test_set_that_there_is() {
+        let seeds = |test_set: &str, outputs: &str| {
+            let trained =
+                |outputs: &str| format!("{{ name = 'N', recipe = 'small/quarter.toml', outputs = {outputs} }}");
+            let (system, baseline) = (trained("['a', 'b']"), trained(outputs));
+            let seeds = "[[seeds]]\ntitle = 'S'";
+            let seeds = format!("{seeds}\ntest_set = '{test_set}'\nsystem = {system}\nbaseline = {baseline}");
+            Ledger::parse(&format!("{ROW}{seeds}")).unwrap().faults(&["news"], &["small"])
+        };
+        assert!(seeds("news", "['c', 'd']").is_empty());
+        assert_eq!(seeds("news", "['c']"), ["seeds `S`: seeds are compared in pairs, two at least: 2 against 1"]);
+        assert_eq!(seeds("talks", "['c', 'd']"), ["seeds `S`: test set `talks` is not in eval/testsets.toml"]);
     }
 }

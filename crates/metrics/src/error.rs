@@ -31,6 +31,14 @@ pub enum MetricError {
         /// Lines of the baseline.
         baseline: usize,
     },
+    /// Runs of two systems that are not as many of one as of the other, or too few.
+    #[error("seeds are compared in pairs, two at least: {system} against {baseline}")]
+    Seeds {
+        /// Runs of the system.
+        system: usize,
+        /// Runs of the baseline.
+        baseline: usize,
+    },
     /// A stream is a markup file, not plain text.
     #[error(
         "{stream}: looks like {format} (first line starts with `{marker}`): extract its segments to plain lines first"

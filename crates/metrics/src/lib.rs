@@ -1,5 +1,5 @@
-//! BLEU, chrF and TER, each printed with the signature that makes it reproducible, with bootstrap intervals and
-//! paired significance tests.
+//! BLEU, chrF and TER, each printed with the signature that makes it reproducible, with bootstrap intervals, paired
+//! significance tests and comparisons over several seeds.
 //!
 //! Scores equal those of sacreBLEU 2.6.0 (Post, 2018, "A Call for Clarity in Reporting BLEU Scores") wherever both
 //! define them; the golden tests hold the two together. What differs, on purpose:
@@ -32,6 +32,7 @@ mod evaluation;
 mod metric;
 mod resample;
 mod score;
+mod seeds;
 mod signature;
 mod significance;
 mod statistics;
@@ -49,6 +50,7 @@ pub use evaluation::{Baseline, Evaluation};
 pub use metric::{Metric, Options};
 pub use resample::Resampling;
 pub use score::Score;
+pub use seeds::{Range, Runs, SeedComparison, compare_seeds};
 pub use signature::Signature;
 pub use significance::{Comparison, Interval, PairedTest, compare, confidence};
 pub use statistics::Statistics;

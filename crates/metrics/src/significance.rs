@@ -190,7 +190,7 @@ fn swapped_totals(system: &Statistics, baseline: &Statistics, coins: &[bool]) ->
 }
 
 /// (c + 1) / (n + 1), c being how many of the n simulated differences exceed the observed one.
-fn p_value(simulated: impl Iterator<Item = f64>, observed: f64) -> f64 {
+pub(crate) fn p_value(simulated: impl Iterator<Item = f64>, observed: f64) -> f64 {
     let (mut larger, mut samples) = (0_usize, 0_usize);
     for difference in simulated {
         samples += 1;
@@ -199,7 +199,7 @@ fn p_value(simulated: impl Iterator<Item = f64>, observed: f64) -> f64 {
     (larger + 1) as f64 / (samples + 1) as f64
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

@@ -13,6 +13,7 @@ mod page;
 mod plot;
 mod report;
 mod score;
+mod seeds;
 mod set;
 mod study;
 mod text;
@@ -81,6 +82,9 @@ pub(crate) fn build(workplace: &Workplace, chosen: &[String]) -> Result<Outputs>
             outputs.table.studies.push(table);
             outputs.translations.extend(files);
         }
+        for seeds in ledger.seeds.iter().filter(|seeds| seeds.test_set == set.name) {
+            outputs.table.seeds.push(seeds::table(workplace, seeds, lead(set)?, found)?);
+        }
         outputs.take(set::table(workplace, &ledger, set, found, &outcomes)?, outcomes);
     }
     Ok(outputs)
@@ -116,6 +120,7 @@ fn empty(judge: Judge) -> Table {
         tests: draws(judge.test.name(), judge.trials),
         test_sets: Vec::new(),
         studies: Vec::new(),
+        seeds: Vec::new(),
     }
 }
 

@@ -1,4 +1,7 @@
-//! The document made of what was found: for each test set its rows, paired tests, lengths and checksums, then the studies.
+//! The document made of what was found: for each test set its rows, paired tests, lengths and checksums, then the studies and the
+//! comparisons over seeds.
+
+mod seeds;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +16,7 @@ pub(crate) fn blocks(table: &Table) -> Vec<Block> {
     let mut blocks = vec![Block::Title("English-German figures".to_owned()), Block::Paragraph(preface(table))];
     table.test_sets.iter().for_each(|set| blocks.extend(blocks_of_set(set)));
     table.studies.iter().for_each(|study| blocks.extend(blocks_of_study(study)));
+    table.seeds.iter().for_each(|table| blocks.extend(seeds::blocks(table)));
     blocks
 }
 

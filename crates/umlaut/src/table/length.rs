@@ -24,14 +24,20 @@ pub(crate) fn by_length(
     rows: &[(&str, &Statistics)],
 ) -> Result<ByLength> {
     let mut buckets = Vec::new();
-    for (bucket, lines) in lines_of_buckets(source).iter().enumerate().filter(|(_, lines)| !lines.is_empty()) {
+    for (words, lines) in self::buckets(source) {
         let mut figures = BTreeMap::new();
         for (recipe, statistics) in rows {
-            figures.insert((*recipe).to_owned(), judge.figure(metric, &statistics.select(lines))?);
+            figures.insert((*recipe).to_owned(), judge.figure(metric, &statistics.select(&lines))?);
         }
-        buckets.push(Bucket { words: label(bucket), lines: lines.len(), figures });
+        buckets.push(Bucket { words, lines: lines.len(), figures });
     }
     Ok(ByLength { metric, buckets })
+}
+
+/// Labels and lines, from 0, of the buckets that have any.
+pub(crate) fn buckets(source: &[String]) -> Vec<(String, Vec<usize>)> {
+    let buckets = lines_of_buckets(source).into_iter().enumerate();
+    buckets.filter(|(_, lines)| !lines.is_empty()).map(|(bucket, lines)| (label(bucket), lines)).collect()
 }
 
 /// The numbers of each bucket's lines, from 0.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use umlaut_ledger::{Metric, Published, Side};
-use umlaut_metrics::Comparison;
+use umlaut_metrics::{Comparison, SeedComparison};
 
 /// All of it.
 #[derive(Debug, Serialize)]
@@ -20,6 +20,8 @@ pub(crate) struct Table {
     pub(crate) test_sets: Vec<SetTable>,
     /// In the order of `eval/table.toml`.
     pub(crate) studies: Vec<StudyTable>,
+    /// In the order of `eval/table.toml`.
+    pub(crate) seeds: Vec<SeedsTable>,
 }
 
 /// A resampling by name.
@@ -186,4 +188,39 @@ pub(crate) struct StudyStep {
     /// By recipe.
     pub(crate) outputs: BTreeMap<String, OutputSum>,
     pub(crate) pairs: Vec<Pair>,
+}
+
+/// Two systems trained from several seeds, on one test set.
+#[derive(Debug, Serialize)]
+pub(crate) struct SeedsTable {
+    pub(crate) title: String,
+    pub(crate) test_set: String,
+    pub(crate) metric: Metric,
+    pub(crate) system: TrainedTable,
+    pub(crate) baseline: TrainedTable,
+    /// Which file is not at hand, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) missing: Option<String>,
+    /// All lines first, then by the number of words of their source.
+    pub(crate) steps: Vec<SeedsStep>,
+}
+
+/// A system trained from several seeds.
+#[derive(Debug, Serialize)]
+pub(crate) struct TrainedTable {
+    pub(crate) name: String,
+    pub(crate) recipe: PathBuf,
+    pub(crate) recipe_sha256: String,
+    /// One for each seed.
+    pub(crate) outputs: Vec<OutputSum>,
+}
+
+/// Lines of similar length, or all.
+#[derive(Debug, Serialize)]
+pub(crate) struct SeedsStep {
+    /// Words of the source, `11–15`, or `all`.
+    pub(crate) words: String,
+    pub(crate) lines: usize,
+    #[serde(flatten)]
+    pub(crate) comparison: SeedComparison,
 }

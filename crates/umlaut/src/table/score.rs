@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use umlaut_ledger::Metric;
 use umlaut_metrics::{Bleu, Chrf, Compounds, Corpus, PairedTest, Resampling, Statistics, Ter, Tokenizer};
-use umlaut_metrics::{compare, confidence};
+use umlaut_metrics::{SeedComparison, compare, compare_seeds, confidence};
 
 use super::report::{Figure, Pair};
 
@@ -74,6 +74,19 @@ impl Judge {
             }
         }
         Ok(pairs)
+    }
+
+    /// Holds runs of a system against those of a baseline, from the statistics of a column.
+    ///
+    /// # Errors
+    /// If the column cannot be computed, or the runs do not pair.
+    pub(crate) fn seeds(
+        &self,
+        column: Metric,
+        system: &[Statistics],
+        baseline: &[Statistics],
+    ) -> Result<SeedComparison> {
+        Ok(compare_seeds(&known(column)?, system, baseline, self.interval)?)
     }
 
     /// Holds the row of `recipe` against that of another, from the statistics of a column.

@@ -4,4 +4,5 @@
 mod kitchen;
 mod reached;
 mod refused;
+mod seeds;
 mod study;
