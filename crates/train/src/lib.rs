@@ -19,6 +19,7 @@ pub mod page;
 pub mod recipe;
 pub mod replicas;
 pub mod schedule;
+mod start;
 pub mod trainer;
 pub mod update;
 pub mod validation;

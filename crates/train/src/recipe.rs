@@ -23,6 +23,10 @@ pub const FILE: &str = "recipe.toml";
 pub struct Recipe {
     /// The one seed: parameters, order of the data and dropout follow from it.
     pub seed: u64,
+    /// A model directory whose weights the run begins with, instead of fresh ones: its path from the recipe's folder. It
+    /// has the recipe's vocabulary and shape; dropout and precision may differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<PathBuf>,
     /// The model.
     pub model: TransformerConfig,
     /// What it is trained on.

@@ -18,6 +18,7 @@ use crate::optimizer::Adam;
 use crate::pace::Pace;
 use crate::recipe;
 use crate::replicas::{Part, Replicas};
+use crate::start;
 use crate::update::Sums;
 use crate::{Recipe, TrainError};
 
@@ -41,7 +42,7 @@ pub struct Folders {
 
 impl Folders {
     /// The recipe's vocabulary: beside the recipe, or among the data where it was prepared with them.
-    fn vocab(&self, recipe: &Recipe) -> PathBuf {
+    pub(crate) fn vocab(&self, recipe: &Recipe) -> PathBuf {
         let [beside, prepared] = [&self.recipe, &self.data].map(|folder| folder.join(&recipe.data.vocab));
         if !beside.exists() && prepared.exists() { prepared } else { beside }
     }
@@ -114,7 +115,7 @@ where
             let reason = "holds a run already: go on with --resume, or name another folder".into();
             return Err(TrainError::Run { path: folders.run.clone(), reason });
         }
-        let model = recipe.model.init(recipe.seed, device)?;
+        let model = start::model(&recipe, folders, device)?;
         let adam = Adam::new(recipe.optimizer);
         Self::start(recipe, folders, exchange, (model, adam), State::default())
     }

@@ -135,6 +135,31 @@ fn accumulated_batches_are_one_large_batch() {
 }
 
 #[test]
+fn r_drop_without_dropout_is_the_plain_loss() {
+    let model = config(NormPlacement::Post, Positions::Rope).init::<B>(3, &FlexDevice).unwrap();
+    let batch = numbers(12, &mut SplitMix64::new(2), |_| ());
+    let (plain, paired) = (Criterion::smoothed(0.1), Criterion { smoothing: 0.1, r_drop: 5.0 });
+    let (sums, gradients, _) = differentiate(&model, &batch, plain, 1).read();
+    let (paired_sums, paired_gradients, _) = differentiate(&model, &batch, paired, 1).read();
+    assert_eq!(sums.tokens, paired_sums.tokens);
+    assert!((sums.loss() - paired_sums.loss()).abs() < 1e-5, "{sums:?} {paired_sums:?}");
+    for (a, b) in gradients.into_iter().zip(paired_gradients) {
+        let largest = (a - b).abs().max().into_scalar();
+        assert!(largest < 1e-4, "{largest}");
+    }
+}
+
+#[test]
+fn r_drop_sees_a_batch_with_two_dropouts() {
+    let config = TransformerConfig { dropout: 0.3, ..config(NormPlacement::Post, Positions::Rope) };
+    let model = config.init::<B>(3, &FlexDevice).unwrap();
+    let batch = numbers(12, &mut SplitMix64::new(2), |_| ());
+    let loss = |r_drop| differentiate(&model, &batch, Criterion { smoothing: 0.1, r_drop }, 1).read().0.loss();
+    let (little, much) = (loss(1.0), loss(11.0));
+    assert!(much > little + 1e-3, "the passes agree: {little} {much}");
+}
+
+#[test]
 fn parts_side_by_side_are_parts_one_after_another() {
     let config = TransformerConfig { dropout: 0.3, ..config(NormPlacement::Post, Positions::Rope) };
     let model = config.init::<B>(3, &FlexDevice).unwrap();

@@ -5,3 +5,4 @@
 mod alone;
 mod kitchen;
 mod together;
+mod warm;

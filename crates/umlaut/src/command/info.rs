@@ -28,6 +28,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     println!("vocabulary   {} pieces, embeddings {:?}", config.vocab, config.embeddings);
     println!("weights      {} bytes", fs::metadata(args.model.join(WEIGHTS))?.len());
     if let Ok(recipe) = Recipe::open(&args.model) {
+        if let Some(init) = &recipe.init {
+            println!("begun with   {}", init.display());
+        }
         for stage in &recipe.data.stages {
             println!("data         {}", describe(stage));
         }
