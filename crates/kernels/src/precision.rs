@@ -1,5 +1,7 @@
 //! The arithmetic of training's matrix products.
 
+#[cfg(target_arch = "x86_64")]
+use crate::bf16::Packed;
 use crate::bf16::Unit;
 use crate::sgemm::{Matrix, MatrixMut, Onto, Workers, sgemm};
 
@@ -14,6 +16,16 @@ pub enum Precision {
     Bf16,
 }
 
+/// The right operand of several products, prepared once.
+#[derive(Debug)]
+pub enum Prepared<'a> {
+    /// As it is.
+    Plain(Matrix<'a>),
+    /// Rounded and laid out for a unit.
+    #[cfg(target_arch = "x86_64")]
+    Packed(Unit, Packed),
+}
+
 impl Precision {
     /// `c = a · b`, or `c += a · b`.
     ///
@@ -23,6 +35,30 @@ impl Precision {
         match (self, Unit::detect()) {
             (Self::Bf16, Some(unit)) => unit.product(c, onto, a, b, workers),
             _ => sgemm(c, onto, a, b, workers),
+        }
+    }
+
+    /// Prepares the right operand of several products.
+    #[must_use]
+    pub fn prepare(self, b: Matrix<'_>) -> Prepared<'_> {
+        match (self, Unit::detect()) {
+            #[cfg(target_arch = "x86_64")]
+            (Self::Bf16, Some(unit)) => Prepared::Packed(unit, unit.pack(b, Workers::Pool)),
+            _ => Prepared::Plain(b),
+        }
+    }
+}
+
+impl Prepared<'_> {
+    /// `c = a · b`, or `c += a · b`, b being this: what [`Precision::product`] makes of it.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn product(&self, c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, workers: Workers) {
+        match self {
+            Self::Plain(b) => sgemm(c, onto, a, *b, workers),
+            #[cfg(target_arch = "x86_64")]
+            Self::Packed(unit, b) => unit.product_with(c, onto, a, b, workers),
         }
     }
 }

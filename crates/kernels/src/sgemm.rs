@@ -84,15 +84,15 @@ impl<'a> MatrixMut<'a> {
     }
 
     /// # Panics
-    /// If this is not the shape of `a · b`.
-    pub(crate) fn assert_holds(&self, a: Matrix<'_>, b: Matrix<'_>) {
+    /// If this is not the shape of `a · b`, b being `[rows, columns]`.
+    pub(crate) fn assert_holds(&self, a: Matrix<'_>, (rows, columns): (usize, usize)) {
         assert!(
-            a.columns == b.rows && self.rows == a.rows && self.columns == b.columns,
+            a.columns == rows && self.rows == a.rows && self.columns == columns,
             "[{}, {}] x [{}, {}] into [{}, {}]",
             a.rows,
             a.columns,
-            b.rows,
-            b.columns,
+            rows,
+            columns,
             self.rows,
             self.columns
         );
@@ -128,7 +128,7 @@ pub enum Workers {
 /// If the shapes do not fit.
 #[expect(clippy::needless_pass_by_value, reason = "a destination is made for one product, and used up by it")]
 pub fn sgemm(c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: Matrix<'_>, workers: Workers) {
-    c.assert_holds(a, b);
+    c.assert_holds(a, (b.rows, b.columns));
     if c.is_empty() {
         return;
     }

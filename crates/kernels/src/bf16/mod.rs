@@ -22,6 +22,24 @@ pub enum Unit {
     Vectors,
 }
 
+/// The right operand of several products, rounded and laid out once.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug)]
+pub struct Packed {
+    lines: Vec<pack::Line>,
+    rows: usize,
+    columns: usize,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Packed {
+    fn new(b: Matrix<'_>, workers: Workers) -> Self {
+        let mut lines = Vec::new();
+        pack::pack(&mut lines, b, pack::Layout::Pairs, workers);
+        Self { lines, rows: b.rows, columns: b.columns }
+    }
+}
+
 impl Unit {
     /// The faster of those that this processor has and this system allows; none elsewhere.
     #[must_use]
@@ -53,7 +71,7 @@ impl Unit {
     /// # Panics
     /// If the shapes do not fit.
     pub fn product(self, c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: Matrix<'_>, workers: Workers) {
-        c.assert_holds(a, b);
+        c.assert_holds(a, (b.rows, b.columns));
         if c.is_empty() {
             return;
         }
@@ -61,6 +79,25 @@ impl Unit {
         x86::product(self, &mut { c }, onto, a, b, workers);
         #[cfg(not(target_arch = "x86_64"))]
         unreachable!("{self:?} is not available here: {onto:?} {workers:?}");
+    }
+
+    /// Lays out a right operand for [`product_with`](Self::product_with).
+    #[cfg(target_arch = "x86_64")]
+    #[must_use]
+    pub fn pack(self, b: Matrix<'_>, workers: Workers) -> Packed {
+        Packed::new(b, workers)
+    }
+
+    /// [`product`](Self::product) with a right operand that was laid out before; the result is the same.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[cfg(target_arch = "x86_64")]
+    pub fn product_with(self, c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: &Packed, workers: Workers) {
+        c.assert_holds(a, (b.rows, b.columns));
+        if !c.is_empty() {
+            x86::product_with(self, &mut { c }, onto, a, &b.lines, workers);
+        }
     }
 }
 
@@ -83,8 +120,9 @@ mod x86 {
     const GROUP: usize = 32;
 
     thread_local! {
-        /// Room for the packed operands, kept because fresh pages cost more than filling them.
-        static PACKED: Cell<[Vec<Line>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
+        /// Room for the packed operands, left and right, kept because fresh pages cost more than filling them.
+        static LEFT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+        static RIGHT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
     }
 
     pub(super) fn product(
@@ -95,18 +133,31 @@ mod x86 {
         b: Matrix<'_>,
         workers: Workers,
     ) {
-        let steps = pack::steps(a.columns);
         // Taken, not borrowed: a thread that waits inside may be given another product to make.
-        let [mut left, mut right] = PACKED.take();
-        pack::pack(&mut left, a.transposed(), Layout::Rows, workers);
+        let mut right = RIGHT.take();
         pack::pack(&mut right, b, Layout::Pairs, workers);
+        product_with(unit, c, onto, a, &right, workers);
+        RIGHT.set(right);
+    }
+
+    pub(super) fn product_with(
+        unit: Unit,
+        c: &mut MatrixMut<'_>,
+        onto: Onto,
+        a: Matrix<'_>,
+        right: &[Line],
+        workers: Workers,
+    ) {
+        let steps = pack::steps(a.columns);
+        let mut left = LEFT.take();
+        pack::pack(&mut left, a.transposed(), Layout::Rows, workers);
         let (columns, row_stride) = (c.columns, c.row_stride);
         let panels = c.rows.div_ceil(SIDE);
         let threads = if workers == Workers::Pool { rayon::current_num_threads() } else { 1 };
         let panels_each = panels.div_ceil(threads);
         let multiply = |share: usize, rows: &mut [f32], count: usize| {
             let left = &left[share * panels_each * steps * PANEL_LINES..];
-            multiply(unit, MatrixMut::strided(rows, count, columns, row_stride), onto, (left, &right), steps);
+            multiply(unit, MatrixMut::strided(rows, count, columns, row_stride), onto, (left, right), steps);
         };
         if threads == 1 {
             multiply(0, c.data, c.rows);
@@ -119,7 +170,7 @@ mod x86 {
                 }
             });
         }
-        PACKED.set([left, right]);
+        LEFT.set(left);
     }
 
     /// Multiplies packed panels into `c`.
@@ -214,6 +265,28 @@ mod tests {
                 product
             };
             assert_eq!(product(Workers::Caller), product(Workers::Pool), "{unit:?}");
+        }
+    }
+
+    #[test]
+    fn an_operand_laid_out_before_gives_the_same_product() {
+        let (rows, columns, depth) = (70, 90, 600);
+        let (left, right) = (numbers(rows * depth, 7), numbers(depth * columns, 8));
+        let a = Matrix::dense(&left, rows, depth);
+        for (unit, b) in units().into_iter().flat_map(|unit| {
+            [Matrix::dense(&right, depth, columns), Matrix::dense(&right, columns, depth).transposed()]
+                .map(|b| (unit, b))
+        }) {
+            let (mut whole, mut parts) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
+            unit.product(MatrixMut::dense(&mut whole, rows, columns), Onto::Nothing, a, b, Workers::Caller);
+            let packed = unit.pack(b, Workers::Pool);
+            // Two products, of fewer rows each.
+            for (part, left) in parts.chunks_mut(40 * columns).zip(left.chunks(40 * depth)) {
+                let rows = left.len() / depth;
+                let (c, a) = (MatrixMut::dense(part, rows, columns), Matrix::dense(left, rows, depth));
+                unit.product_with(c, Onto::Nothing, a, &packed, Workers::Caller);
+            }
+            assert_eq!(whole, parts, "{unit:?}");
         }
     }
 

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::exp::exp;
 use crate::dispatch::vectorised;
-use crate::precision::Precision;
+use crate::precision::{Precision, Prepared};
 use crate::sgemm::{Matrix, MatrixMut, Onto, Workers};
 
 /// Logits held at a time, as a number of floats.
@@ -104,14 +104,14 @@ impl Projection<'_> {
         let (d_model, vocab) = (self.d_model, self.vocab());
         let mut gradients =
             ProjectionGradients { hidden: vec![0.0; self.hidden.len()], projection: vec![0.0; self.weight.len()] };
+        let weight = self.precision.prepare(Matrix::dense(self.weight, vocab, d_model));
         let sums = self.for_each_block(|start, logits| {
             let rows = logits.len() / vocab;
             let span = start * d_model..(start + rows) * d_model;
-            self.precision.product(
+            weight.product(
                 MatrixMut::dense(&mut gradients.hidden[span.clone()], rows, d_model),
                 Onto::Nothing,
                 Matrix::dense(logits, rows, vocab),
-                Matrix::dense(self.weight, vocab, d_model),
                 Workers::Pool,
             );
             self.precision.product(
@@ -133,13 +133,15 @@ impl Projection<'_> {
         let (targets, again) = self.targets.split_at(rows);
         assert!(passes == 1 || targets == again, "the second half of the rows is the first once more");
         let rows_per_block = self.rows_per_block() / passes;
+        let weight = Matrix::dense(self.weight, vocab, self.d_model).transposed();
+        let weight = self.precision.prepare(weight);
         let mut logits = vec![0.0; passes * rows_per_block.min(rows) * vocab];
         let mut sums = LossSums::default();
         for (block, targets) in targets.chunks(rows_per_block).enumerate() {
             let (start, size) = (block * rows_per_block, targets.len() * vocab);
             let logits = &mut logits[..passes * size];
             for (pass, logits) in logits.chunks_exact_mut(size).enumerate() {
-                self.project(pass * rows + start, logits);
+                self.project(&weight, pass * rows + start, logits);
             }
             let (first, second) = logits.split_at_mut(size);
             for row in self.losses(first, second, targets) {
@@ -154,14 +156,13 @@ impl Projection<'_> {
     }
 
     /// The logits of the rows from `start` on.
-    fn project(&self, start: usize, logits: &mut [f32]) {
+    fn project(&self, weight: &Prepared<'_>, start: usize, logits: &mut [f32]) {
         let (vocab, d_model) = (self.vocab(), self.d_model);
         let rows = logits.len() / vocab;
-        self.precision.product(
+        weight.product(
             MatrixMut::dense(logits, rows, vocab),
             Onto::Nothing,
             Matrix::dense(&self.hidden[start * d_model..(start + rows) * d_model], rows, d_model),
-            Matrix::dense(self.weight, vocab, d_model).transposed(),
             Workers::Pool,
         );
     }
