@@ -89,6 +89,7 @@ pub struct Stage {
     pub augment: Augment,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
 fn is_zero(weight: &f32) -> bool {
     *weight == 0.0
 }

@@ -22,7 +22,7 @@ where
     let Some(init) = &recipe.init else { return Ok(recipe.model.init(recipe.seed, device)?) };
     let dir = folders.recipe.join(init);
     let refuse = |what: String| {
-        let reason = format!("init = {init:?}: {what}");
+        let reason = format!("init = {}: {what}", init.display());
         TrainError::Recipe { path: folders.recipe.join(FILE), reason }
     };
     let shape = shape(&directory::read_config(&dir)?);

@@ -74,11 +74,14 @@ fn faults_of_folders(folders: &BTreeSet<String>, files: &[PathBuf]) -> Vec<Fault
     faults
 }
 
-/// Models and outputs that rows name and that are not there.
+/// Models, outputs and recipes that rows and comparisons over seeds name and that are not there.
 fn missing(ledger: &Ledger, root: &Path) -> Vec<String> {
     let models = ledger.row.iter().filter_map(|row| row.model.clone());
     let outputs = ledger.row.iter().filter_map(|row| row.output.as_ref().map(|output| Path::new("eval").join(output)));
-    let named: BTreeSet<PathBuf> = models.chain(outputs).collect();
+    let trained = || ledger.seeds.iter().flat_map(|seeds| [&seeds.system, &seeds.baseline]);
+    let of_seeds = trained().flat_map(|trained| &trained.outputs).map(|output| Path::new("eval").join(output));
+    let recipes = trained().map(|trained| Path::new("recipes").join(&trained.recipe));
+    let named: BTreeSet<PathBuf> = models.chain(outputs).chain(of_seeds).chain(recipes).collect();
     named
         .iter()
         .filter(|path| !root.join(path).exists())
