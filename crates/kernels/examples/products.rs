@@ -14,7 +14,10 @@ fn main() {
         Some("avx512") => Isa::Avx512,
         _ => Isa::Amx,
     };
-    println!("giga-operations a second on one thread ({:?}), a multiply-add being two", isa.min(Isa::best()));
+    println!(
+        "giga-operations a second on one thread ({:?}), a multiply-add being two",
+        with_isa_at_most(isa, Isa::best)
+    );
     println!("{:>9} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}", "", "", "1", "4", "16", "64", "128", "256 rows");
     for precision in [Precision::F32, Precision::Int8] {
         for (d_out, d_in) in [(512, 512), (2048, 512), (512, 2048), (1024, 256)] {

@@ -37,33 +37,40 @@ pub fn with_isa_at_most<T>(limit: Isa, work: impl FnOnce() -> T) -> T {
 }
 
 impl Isa {
+    const ALL: [Self; 5] = [Self::Portable, Self::Avx2, Self::AvxVnni, Self::Avx512, Self::Amx];
+
     /// The best instruction set of this processor within this thread's limit.
     #[must_use]
     #[inline]
     pub fn best() -> Self {
-        Self::detected().min(LIMIT.get())
+        let limit = LIMIT.get();
+        let best = Self::ALL.into_iter().rev().find(|isa| *isa <= limit && isa.is_available());
+        best.unwrap_or(Self::Portable)
     }
 
+    /// Whether this processor has it. None follows from a better one: AVX-512 VNNI comes without AVX-VNNI on Zen 4.
     #[cfg(target_arch = "x86_64")]
-    fn detected() -> Self {
-        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        let avx512 = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512vnni");
-        match (avx2, avx512, is_x86_feature_detected!("avxvnni")) {
-            (true, true, _) if TileProduct::Int8.is_available() => Self::Amx,
-            (true, true, _) => Self::Avx512,
-            (true, false, true) => Self::AvxVnni,
-            (true, false, false) => Self::Avx2,
-            _ => Self::Portable,
+    fn is_available(self) -> bool {
+        let avx2 = || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = || {
+            is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512vnni")
+        };
+        match self {
+            Self::Portable => true,
+            Self::Avx2 => avx2(),
+            Self::AvxVnni => avx2() && is_x86_feature_detected!("avxvnni"),
+            Self::Avx512 => avx2() && avx512(),
+            Self::Amx => avx2() && avx512() && TileProduct::Int8.is_available(),
         }
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn detected() -> Self {
-        Self::Portable
+    fn is_available(self) -> bool {
+        self == Self::Portable
     }
 }
 
@@ -92,7 +99,7 @@ macro_rules! on_best_isa {
                     $generic(unsafe { Avx2::<false>::new() }, $($arg),*)
                 }
                 match Isa::best() {
-                    // SAFETY: `best` names only what it detected on this processor.
+                    // SAFETY: `best` names only what is available on this processor.
                     Isa::Amx | Isa::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     Isa::AvxVnni => return unsafe { avx_vnni($($arg),*) },
@@ -106,3 +113,16 @@ macro_rules! on_best_isa {
     };
 }
 pub(crate) use on_best_isa;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_limit_leaves_is_there() {
+        for limit in Isa::ALL {
+            let best = with_isa_at_most(limit, Isa::best);
+            assert!(best <= limit && best.is_available(), "{limit:?} leaves {best:?}");
+        }
+    }
+}
