@@ -10,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::error::MetricError;
 use crate::metric::Metric;
 use crate::resample::{Generator, Resampling};
-use crate::significance::{mean, p_value};
+use crate::significance::{central, mean, null_hypothesis, p_value};
 use crate::statistics::Statistics;
 
 /// The scores of one system.
@@ -107,13 +107,9 @@ fn students_t(differences: &Runs) -> Range {
 
 /// The central 95 % of `sampled` differences, and the test of [`compare`](crate::compare).
 fn bootstrap(mut sampled: Vec<f64>, difference: f64) -> Range {
-    sampled.sort_by(f64::total_cmp);
-    let tail = sampled.len() / 40;
-    let (low, high) = (sampled[tail], sampled[sampled.len() - 1 - tail]);
+    let [low, high] = central(&mut sampled);
     let sizes: Vec<f64> = sampled.iter().map(|difference| difference.abs()).collect();
-    let center = mean(&sizes);
-    let p_value = p_value(sizes.iter().map(|size| size - center), difference.abs());
-    Range { low, high, p_value }
+    Range { low, high, p_value: p_value(null_hypothesis(&sizes), difference.abs()) }
 }
 
 #[cfg(test)]

@@ -24,12 +24,17 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Sorted scores x_0 <= ... <= x_(n-1), k = n div 40: half of x_(n-1-k) - x_k.
     fn of(mut scores: Vec<f64>) -> Self {
-        scores.sort_by(f64::total_cmp);
-        let tail = scores.len() / 40;
-        Self { mean: mean(&scores), half_width: 0.5 * (scores[scores.len() - 1 - tail] - scores[tail]) }
+        let [low, high] = central(&mut scores);
+        Self { mean: mean(&scores), half_width: 0.5 * (high - low) }
     }
+}
+
+/// The ends of the central 95 %: sorted scores x_0 <= ... <= x_(n-1), k = n div 40: x_k and x_(n-1-k). Sorts them.
+pub(crate) fn central(scores: &mut [f64]) -> [f64; 2] {
+    scores.sort_by(f64::total_cmp);
+    let tail = scores.len() / 40;
+    [scores[tail], scores[scores.len() - 1 - tail]]
 }
 
 impl fmt::Display for Interval {
@@ -149,8 +154,7 @@ pub fn compare(
     })
 }
 
-/// The paired bootstrap over given draws of line numbers. With d the absolute score difference in each sample, the
-/// null hypothesis is simulated by d - mean(d).
+/// The paired bootstrap over given draws of line numbers.
 fn paired_bootstrap(
     metric: &Metric,
     system: &Statistics,
@@ -159,8 +163,13 @@ fn paired_bootstrap(
 ) -> Comparison {
     let value = |statistics: &Statistics, draw: &[usize]| metric.value_of(&statistics.total_of(draw.iter().copied()));
     let differences: Vec<f64> = draws.map(|draw| (value(system, &draw) - value(baseline, &draw)).abs()).collect();
-    let center = mean(&differences);
-    Comparison::of(metric, system, baseline, differences.iter().map(|difference| difference - center))
+    Comparison::of(metric, system, baseline, null_hypothesis(&differences))
+}
+
+/// The paired bootstrap's: with d the absolute difference in each sample, it is simulated by d - mean(d).
+pub(crate) fn null_hypothesis(differences: &[f64]) -> impl Iterator<Item = f64> {
+    let center = mean(differences);
+    differences.iter().map(move |difference| difference - center)
 }
 
 /// Approximate randomisation over given coins: where the coin of a line is true, the two systems swap that line.
