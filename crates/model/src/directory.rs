@@ -49,8 +49,19 @@ pub fn read_config(dir: &Path) -> Result<TransformerConfig, ModelError> {
 /// # Errors
 /// If a file cannot be read or the weights are not those that the configuration asks for.
 pub fn read<B: FusedOps>(dir: &Path, device: &B::Device) -> Result<Transformer<B>, ModelError> {
-    let model = read_config(dir)?.init(0, device)?;
-    parameters::load(model, read_arrays(&dir.join(WEIGHTS))?)
+    read_as(dir, &read_config(dir)?, device)
+}
+
+/// Reads a directory's weights into a model of `config`, which may be trained otherwise than the directory's own.
+///
+/// # Errors
+/// If the file cannot be read or the weights are not those that `config` asks for.
+pub fn read_as<B: FusedOps>(
+    dir: &Path,
+    config: &TransformerConfig,
+    device: &B::Device,
+) -> Result<Transformer<B>, ModelError> {
+    parameters::load(config.init(0, device)?, read_arrays(&dir.join(WEIGHTS))?)
 }
 
 /// Writes a model's two files.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::backend::AutodiffBackend;
 use serde::{Deserialize, Serialize};
 use umlaut_model::directory::{self, Storage};
-use umlaut_model::{FusedOps, Transformer, TransformerConfig, parameters};
+use umlaut_model::{FusedOps, Transformer, TransformerConfig};
 
 use crate::TrainError;
 use crate::data::Position;
@@ -132,23 +132,10 @@ where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
-    let model = read_parameters(checkpoint, config, device)?;
+    let model = directory::read_as(checkpoint, config, device)?;
     let arrays = directory::read_arrays(&checkpoint.join(OPTIMIZER))?;
     adam.restore(arrays, &model, device)?;
     Ok(model)
-}
-
-/// Reads the parameters of a checkpoint, or of any model directory, into a model of `config`.
-///
-/// # Errors
-/// If they cannot be read or are not of this model.
-pub(crate) fn read_parameters<B: FusedOps>(
-    dir: &Path,
-    config: &TransformerConfig,
-    device: &B::Device,
-) -> Result<Transformer<B>, TrainError> {
-    let arrays = directory::read_arrays(&dir.join(directory::WEIGHTS))?;
-    Ok(parameters::load(config.init::<B>(0, device)?, arrays)?)
 }
 
 /// The checkpoints of a run by update, oldest first.

@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::tensor::backend::AutodiffBackend;
 use umlaut_model::{FusedOps, Transformer, TransformerConfig, directory};
 
-use crate::checkpoint::{self, VOCAB};
+use crate::checkpoint::VOCAB;
 use crate::recipe::FILE;
 use crate::trainer::Folders;
 use crate::{Recipe, TrainError};
@@ -25,18 +25,16 @@ where
         let reason = format!("init = {}: {what}", init.display());
         TrainError::Recipe { path: folders.recipe.join(FILE), reason }
     };
-    let shape = shape(&directory::read_config(&dir)?);
-    if shape != self::shape(&recipe.model) {
-        let other = Recipe { model: shape, ..recipe.clone() };
-        let same = Recipe { model: self::shape(&recipe.model), ..recipe.clone() };
-        let fields = same.differences(&other);
+    let with_shape = |config| Recipe { model: shape(config), ..recipe.clone() };
+    let fields = with_shape(&recipe.model).differences(&with_shape(&directory::read_config(&dir)?));
+    if !fields.is_empty() {
         let names: Vec<&str> = fields.iter().filter_map(|field| field.split(' ').next()).collect();
         return Err(refuse(format!("that model differs in {}", names.join(", "))));
     }
     if read(&dir.join(VOCAB))? != read(&folders.vocab(recipe))? {
         return Err(refuse("that model has another vocabulary".to_owned()));
     }
-    checkpoint::read_parameters(&dir, &recipe.model, device)
+    Ok(directory::read_as(&dir, &recipe.model, device)?)
 }
 
 /// What must be the same: all but how it is trained.
