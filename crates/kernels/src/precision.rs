@@ -23,7 +23,7 @@ pub enum Prepared<'a> {
     Plain(Matrix<'a>),
     /// Rounded and laid out for a unit.
     #[cfg(target_arch = "x86_64")]
-    Packed(Unit, Packed),
+    Packed(Packed),
 }
 
 impl Precision {
@@ -43,7 +43,7 @@ impl Precision {
     pub fn prepare(self, b: Matrix<'_>) -> Prepared<'_> {
         match (self, Unit::detect()) {
             #[cfg(target_arch = "x86_64")]
-            (Self::Bf16, Some(unit)) => Prepared::Packed(unit, unit.pack(b, Workers::Pool)),
+            (Self::Bf16, Some(unit)) => Prepared::Packed(unit.pack(b, Workers::Pool)),
             _ => Prepared::Plain(b),
         }
     }
@@ -58,7 +58,7 @@ impl Prepared<'_> {
         match self {
             Self::Plain(b) => sgemm(c, onto, a, *b, workers),
             #[cfg(target_arch = "x86_64")]
-            Self::Packed(unit, b) => unit.product_with(c, onto, a, b, workers),
+            Self::Packed(b) => b.product(c, onto, a, workers),
         }
     }
 }

@@ -26,6 +26,7 @@ pub enum Unit {
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
 pub struct Packed {
+    unit: Unit,
     lines: Vec<pack::Line>,
     rows: usize,
     columns: usize,
@@ -33,10 +34,15 @@ pub struct Packed {
 
 #[cfg(target_arch = "x86_64")]
 impl Packed {
-    fn new(b: Matrix<'_>, workers: Workers) -> Self {
-        let mut lines = Vec::new();
-        pack::pack(&mut lines, b, pack::Layout::Pairs, workers);
-        Self { lines, rows: b.rows, columns: b.columns }
+    /// [`Unit::product`] with this as `b`; the result is the same.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn product(&self, c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, workers: Workers) {
+        c.assert_holds(a, (self.rows, self.columns));
+        if !c.is_empty() {
+            x86::product_with(self.unit, &mut { c }, onto, a, &self.lines, workers);
+        }
     }
 }
 
@@ -81,23 +87,13 @@ impl Unit {
         unreachable!("{self:?} is not available here: {onto:?} {workers:?}");
     }
 
-    /// Lays out a right operand for [`product_with`](Self::product_with).
+    /// Lays out the right operand of several products.
     #[cfg(target_arch = "x86_64")]
     #[must_use]
     pub fn pack(self, b: Matrix<'_>, workers: Workers) -> Packed {
-        Packed::new(b, workers)
-    }
-
-    /// [`product`](Self::product) with a right operand that was laid out before; the result is the same.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    #[cfg(target_arch = "x86_64")]
-    pub fn product_with(self, c: MatrixMut<'_>, onto: Onto, a: Matrix<'_>, b: &Packed, workers: Workers) {
-        c.assert_holds(a, (b.rows, b.columns));
-        if !c.is_empty() {
-            x86::product_with(self, &mut { c }, onto, a, &b.lines, workers);
-        }
+        let mut lines = Vec::new();
+        pack::pack(&mut lines, b, pack::Layout::Pairs, workers);
+        Packed { unit: self, lines, rows: b.rows, columns: b.columns }
     }
 }
 
@@ -284,7 +280,7 @@ mod tests {
             for (part, left) in parts.chunks_mut(40 * columns).zip(left.chunks(40 * depth)) {
                 let rows = left.len() / depth;
                 let (c, a) = (MatrixMut::dense(part, rows, columns), Matrix::dense(left, rows, depth));
-                unit.product_with(c, Onto::Nothing, a, &packed, Workers::Caller);
+                packed.product(c, Onto::Nothing, a, Workers::Caller);
             }
             assert_eq!(whole, parts, "{unit:?}");
         }

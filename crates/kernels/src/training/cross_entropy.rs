@@ -182,26 +182,30 @@ impl Projection<'_> {
 /// Replaces a row of logits by the gradient of its loss; returns \[smoothed loss, negative log-likelihood\].
 fn row_loss(logits: &mut [f32], target: u32, smoothing: f32) -> [f32; 2] {
     let mut losses = [0.0; 2];
-    if target == IGNORED {
-        logits.fill(0.0);
-        return losses;
+    match real(target, logits.len()) {
+        Some(target) => real_row_loss(logits, target, smoothing, &mut losses),
+        None => logits.fill(0.0),
     }
-    assert!((target as usize) < logits.len(), "target {target} of {} classes", logits.len());
-    real_row_loss(logits, target as usize, smoothing, &mut losses);
     losses
 }
 
 /// [`row_loss`] for two passes over one row.
 fn pair_loss(p: &mut [f32], q: &mut [f32], target: u32, criterion: Criterion) -> [f32; 2] {
     let mut losses = [0.0; 2];
-    if target == IGNORED {
-        p.fill(0.0);
-        q.fill(0.0);
-        return losses;
+    match real(target, p.len()) {
+        Some(target) => real_pair_loss(p, q, target, criterion, &mut losses),
+        None => [p, q].into_iter().for_each(|logits| logits.fill(0.0)),
     }
-    assert!((target as usize) < p.len(), "target {target} of {} classes", p.len());
-    real_pair_loss(p, q, target as usize, criterion, &mut losses);
     losses
+}
+
+/// The class that a target names, unless it is padding.
+///
+/// # Panics
+/// If there is no such class.
+fn real(target: u32, classes: usize) -> Option<usize> {
+    assert!(target == IGNORED || (target as usize) < classes, "target {target} of {classes} classes");
+    (target != IGNORED).then_some(target as usize)
 }
 
 vectorised! {
