@@ -122,5 +122,9 @@ fn padded_rows_carry_the_marks_and_count_the_real_tokens() {
     assert_eq!(batch.tgt_in, [1, 21, 22, 1, 20, 3, 1, 3, 3]);
     assert_eq!(batch.tgt_out, [21, 22, 2, 20, 2, 3, 2, 3, 3]);
     assert_eq!((batch.src_tokens, batch.tgt_tokens), (7, 6));
+    assert_eq!(batch.lengths(vocab.pad().0), (vec![2, 4, 1], vec![3, 2, 1]));
+    let twice = batch.repeat(2);
+    assert_eq!((twice.batch, twice.src_len, twice.src_tokens, twice.tgt_tokens), (6, 4, 14, 12));
+    assert_eq!((&twice.src[..12], &twice.src[12..]), (&batch.src[..], &batch.src[..]));
     assert_eq!(pad(&[], &vocab).src, [0; 0]);
 }

@@ -27,15 +27,17 @@ pub struct BenchShape {
     pub len: usize,
     /// Updates, after one that is not counted.
     pub steps: usize,
+    /// The loss that is differentiated.
+    pub criterion: Criterion,
 }
 
 impl BenchShape {
-    /// Batches as large as a recipe's, of sentences of 27 tokens.
+    /// Batches as large as a recipe's, of sentences of 27 tokens, and its loss.
     #[must_use]
     pub fn of(recipe: &Recipe, steps: usize) -> Self {
         const LEN: usize = 27;
         let batch = (recipe.batch.max_tokens as f64 / LEN as f64).round().max(1.0) as usize;
-        Self { accumulate: recipe.batch.accumulate, batch, len: LEN, steps }
+        Self { accumulate: recipe.batch.accumulate, batch, len: LEN, steps, criterion: recipe.criterion() }
     }
 
     /// Target tokens of an update.
@@ -46,7 +48,7 @@ impl BenchShape {
 
     /// Multiplications and additions in the matrix products of an update: 2 for each weight and token, and for each pair
     /// of a query and a key that are compared and mixed, hidden ones included; thrice that, since each product has two
-    /// more in the backward pass. Nothing else is counted.
+    /// more in the backward pass; and all of it twice with R-Drop. Nothing else is counted.
     #[must_use]
     pub fn flops(&self, config: &TransformerConfig) -> f64 {
         let [d_model, d_ff, vocab, len] = [config.d_model, config.d_ff, config.vocab, self.len].map(|x| x as f64);
@@ -56,7 +58,7 @@ impl BenchShape {
         let token = encoder_layers * (attention + feed_forward)
             + decoder_layers * (2.0 * attention + feed_forward)
             + d_model * vocab;
-        3.0 * 2.0 * token * self.tokens() as f64
+        3.0 * 2.0 * token * (self.tokens() * self.criterion.passes()) as f64
     }
 }
 
@@ -100,7 +102,7 @@ where
             exchange.take_times();
         }
         let start = Instant::now();
-        let (sums, gradients, norm) = exchange.sum(replicas.differentiate(&model, &parts, Criterion::smoothed(0.1)));
+        let (sums, gradients, norm) = exchange.sum(replicas.differentiate(&model, &parts, shape.criterion));
         model = adam.update(model, gradients, update + 1, 3e-4, (sums.tokens, norm));
         // A run does not wait here: the next update follows while the device still makes this one.
         B::sync(device).expect("the device made its update");

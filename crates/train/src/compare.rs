@@ -144,10 +144,9 @@ fn batch() -> Batch {
 }
 
 fn logits<B: FusedOps>(model: &Transformer<B>, batch: &Batch) -> Vec<f32> {
-    let rows = batch.src.chunks_exact(batch.src_len);
-    let lengths: Vec<usize> = rows.map(|row| row.iter().filter(|id| **id != model.config().pad_id).count()).collect();
-    let source = Sequences { ids: &batch.src, lengths: &lengths };
-    let target = Sequences { ids: &batch.tgt_in, lengths: &lengths };
+    let (src_lengths, tgt_lengths) = batch.lengths(model.config().pad_id);
+    let source = Sequences { ids: &batch.src, lengths: &src_lengths };
+    let target = Sequences { ids: &batch.tgt_in, lengths: &tgt_lengths };
     let memory = model.encode(source, &mut Dropout::off());
     floats(model.logits(model.decode(target, &memory, source, &mut Dropout::off())))
 }

@@ -1,5 +1,7 @@
 //! Loss and gradients of one batch, and their sum over several.
 
+use std::borrow::Cow;
+
 use burn::module::{Module, ParamId};
 use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
@@ -52,15 +54,15 @@ fn loss<B: FusedOps>(
     dropout: &mut Dropout,
 ) -> Tensor<B, 1> {
     let pad = model.config().pad_id;
-    let lengths = |ids: &[u32], len: usize| -> Vec<usize> {
-        ids.chunks_exact(len).map(|row| row.iter().filter(|id| **id != pad).count()).collect()
-    };
     // R-Drop sees the batch twice in one pass: its dropout differs from row to row.
-    let [src, tgt_in, tgt_out] = [&batch.src, &batch.tgt_in, &batch.tgt_out].map(|ids| ids.repeat(criterion.passes()));
-    let (src_lengths, tgt_lengths) = (lengths(&src, batch.src_len), lengths(&tgt_out, batch.tgt_len));
-    let labels: Vec<u32> = tgt_out.iter().map(|id| if *id == pad { IGNORED } else { *id }).collect();
-    let source = Sequences { ids: &src, lengths: &src_lengths };
-    let target = Sequences { ids: &tgt_in, lengths: &tgt_lengths };
+    let batch = match criterion.passes() {
+        1 => Cow::Borrowed(batch),
+        passes => Cow::Owned(batch.repeat(passes)),
+    };
+    let (src_lengths, tgt_lengths) = batch.lengths(pad);
+    let labels: Vec<u32> = batch.tgt_out.iter().map(|id| if *id == pad { IGNORED } else { *id }).collect();
+    let source = Sequences { ids: &batch.src, lengths: &src_lengths };
+    let target = Sequences { ids: &batch.tgt_in, lengths: &tgt_lengths };
     model.loss(source, target, &labels, criterion, dropout)
 }
 

@@ -23,6 +23,31 @@ pub struct Batch {
     pub tgt_tokens: usize,
 }
 
+impl Batch {
+    /// Tokens of each source and of each target that are not pads, eos included.
+    #[must_use]
+    pub fn lengths(&self, pad: u32) -> (Vec<usize>, Vec<usize>) {
+        let lengths = |ids: &[u32], len: usize| -> Vec<usize> {
+            ids.chunks_exact(len).map(|row| row.iter().filter(|id| **id != pad).count()).collect()
+        };
+        (lengths(&self.src, self.src_len), lengths(&self.tgt_out, self.tgt_len))
+    }
+
+    /// All rows, then all of them again, `times` times in all.
+    #[must_use]
+    pub fn repeat(&self, times: usize) -> Self {
+        Self {
+            src: self.src.repeat(times),
+            tgt_in: self.tgt_in.repeat(times),
+            tgt_out: self.tgt_out.repeat(times),
+            batch: self.batch * times,
+            src_tokens: self.src_tokens * times,
+            tgt_tokens: self.tgt_tokens * times,
+            ..*self
+        }
+    }
+}
+
 /// Lays out sentence pairs as rows of equal length, with the marks of the vocabulary.
 #[must_use]
 pub fn pad(pairs: &[(Vec<TokenId>, Vec<TokenId>)], vocab: &Vocab) -> Batch {
