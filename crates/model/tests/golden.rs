@@ -4,17 +4,16 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::backend::Autodiff;
 use burn::module::ParamId;
 use burn::tensor::{Tensor, TensorData};
 use burn_flex::{Flex, FlexDevice};
 use safetensors::SafeTensors;
 use umlaut_model::dropout::Dropout;
-use umlaut_model::ops::{Criterion, IGNORED};
+use umlaut_model::ops::{CpuAutodiff, Criterion, IGNORED};
 use umlaut_model::parameters::{self, Array, Arrays, VisitParameters};
 use umlaut_model::{Precision, Sequences, Transformer, TransformerConfig};
 
-type B = Autodiff<Flex>;
+type B = CpuAutodiff;
 
 struct Golden {
     config: TransformerConfig,

@@ -4,17 +4,16 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::backend::Autodiff;
-use burn_flex::{Flex, FlexDevice};
+use burn_flex::FlexDevice;
 use safetensors::SafeTensors;
 use umlaut_model::TransformerConfig;
-use umlaut_model::ops::Criterion;
+use umlaut_model::ops::{CpuAutodiff, Criterion};
 use umlaut_model::parameters::{self, Array, Arrays};
 use umlaut_text::batch::Batch;
 use umlaut_train::optimizer::{Adam, AdamConfig};
 use umlaut_train::update::differentiate;
 
-type B = Autodiff<Flex>;
+type B = CpuAutodiff;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/golden").join(name)

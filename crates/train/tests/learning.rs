@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use burn::backend::Autodiff;
 use burn::module::AutodiffModule;
-use burn_flex::{Flex, FlexDevice};
-use umlaut_model::ops::Criterion;
+use burn_flex::FlexDevice;
+use umlaut_model::ops::{CpuAutodiff, Criterion};
 use umlaut_model::{Embeddings, NormPlacement, Positions, Precision, RopeLayout, TransformerConfig};
 use umlaut_text::batch::Batch;
 use umlaut_text::rng::SplitMix64;
@@ -13,7 +12,7 @@ use umlaut_train::optimizer::{Adam, AdamConfig};
 use umlaut_train::replicas::Replicas;
 use umlaut_train::update::{differentiate, evaluate};
 
-type B = Autodiff<Flex>;
+type B = CpuAutodiff;
 
 const BOS: u32 = 1;
 const EOS: u32 = 2;

@@ -9,14 +9,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::Result;
-use burn::backend::Autodiff;
-use burn_flex::{Flex, FlexDevice};
+use burn_flex::FlexDevice;
 
-/// Training on the processor.
-pub(crate) type Cpu = Autodiff<Flex>;
 /// Training on a device of NVIDIA's.
 #[cfg(feature = "cuda")]
-pub(crate) type Cuda = Autodiff<burn_cuda::Cuda>;
+pub(crate) type Cuda = burn::backend::Autodiff<burn_cuda::Cuda>;
 
 /// A device as it is named on the command line: `cpu`, `cuda`, `cuda:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

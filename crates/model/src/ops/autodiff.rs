@@ -1,7 +1,14 @@
 //! Gradients of the fused CPU operations, as nodes of burn's graph.
+//!
+//! A normalised row is cheap to make again and only linear maps want it back, so with
+//! [`BalancedCheckpointing`](burn::backend::autodiff::checkpoint::strategy::BalancedCheckpointing) it is not kept: a
+//! post-norm encoder layer keeps 10 arrays of `[rows, d_model]` in place of 12, a decoder layer 15 of 18.
 
 use burn::backend::Autodiff;
+use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::retro_forward::RetroForward;
+use burn::backend::autodiff::checkpoint::state::BackwardStates;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
@@ -30,11 +37,12 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
         precision: Precision,
     ) -> Tracked<C> {
         let nodes = [x.node.clone(), weight.node.clone(), bias.node.clone()];
-        let (x, weight, bias) = (dense(x.primitive), dense(weight.primitive), bias.primitive);
-        let output = Flex::fused_linear(x.clone(), weight.clone(), bias, activation, precision);
+        let (weight, bias) = (dense(weight.primitive), bias.primitive);
+        let output = Flex::fused_linear(x.primitive.clone(), weight.clone(), bias, activation, precision);
         match LinearNode.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => {
+            OpsKind::Tracked(mut prepared) => {
                 let rectified = (activation == Activation::Relu).then(|| output.clone());
+                let x = prepared.checkpoint(&x);
                 prepared.finish((x, weight, rectified, precision), output)
             }
             OpsKind::UnTracked(prepared) => prepared.finish(output),
@@ -43,9 +51,11 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
 
     fn fused_norm(x: Tracked<C>, weight: Tracked<C>, bias: Tracked<C>, epsilon: f32) -> Tracked<C> {
         let nodes = [x.node.clone(), weight.node.clone(), bias.node.clone()];
+        let again = NormAgain { inputs: nodes.each_ref().map(|node| node.id), epsilon };
+        let prepared = NormNode.prepare::<C>(nodes).memory_bound().retro_forward(again).parents([&x, &weight, &bias]);
         let (x, weight) = (dense(x.primitive), dense(weight.primitive));
         let output = Flex::fused_norm(x.clone(), weight.clone(), bias.primitive, epsilon);
-        match NormNode.prepare::<C>(nodes).compute_bound().stateful() {
+        match prepared.stateful() {
             OpsKind::Tracked(prepared) => prepared.finish((x, weight, epsilon), output),
             OpsKind::UnTracked(prepared) => prepared.finish(output),
         }
@@ -134,13 +144,14 @@ fn register<S, const N: usize>(ops: Ops<S, N>, gradients: [FlexTensor; N], grads
 #[derive(Debug)]
 struct LinearNode;
 impl Backward<Flex, 3> for LinearNode {
-    /// Input, weight, the output where it was rectified, and what products are computed in.
-    type State = (FlexTensor, FlexTensor, Option<FlexTensor>, Precision);
+    /// The input's node, weight, the output where it was rectified, and what products are computed in.
+    type State = (NodeId, FlexTensor, Option<FlexTensor>, Precision);
 
-    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, checkpointer: &mut Checkpointer) {
         let upstream = grads.consume::<Flex>(&ops.node);
         let (x, weight, rectified, precision) = &ops.state;
-        let gradients = flex::linear_backward(x, weight, rectified.as_ref(), upstream, *precision);
+        let x = dense(checkpointer.retrieve_node_output(*x));
+        let gradients = flex::linear_backward(&x, weight, rectified.as_ref(), upstream, *precision);
         let bias = Shape::from([gradients.bias.len()]);
         let gradients = [
             from_floats(gradients.input, x.shape()),
@@ -167,6 +178,21 @@ impl Backward<Flex, 3> for NormNode {
             from_floats(gradients.bias, weight.shape()),
         ];
         register(ops, gradients, grads);
+    }
+}
+
+/// A norm whose output is wanted once more.
+#[derive(Debug)]
+struct NormAgain {
+    /// Input, gain and shift.
+    inputs: [NodeId; 3],
+    epsilon: f32,
+}
+
+impl RetroForward for NormAgain {
+    fn forward(&self, states: &mut BackwardStates, out_node: NodeId) {
+        let [x, weight, bias] = self.inputs.map(|input| states.get_state::<FlexTensor>(&input));
+        states.save(out_node, Flex::fused_norm(x, weight, bias, self.epsilon));
     }
 }
 

@@ -9,9 +9,12 @@ pub mod composed;
 mod cuda;
 mod flex;
 
+use burn::backend::Autodiff;
+use burn::backend::autodiff::checkpoint::strategy::BalancedCheckpointing;
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Tensor, TensorPrimitive};
+use burn_flex::Flex;
 use umlaut_kernels::precision::Precision;
 use umlaut_kernels::training::attention::Direction;
 use umlaut_kernels::training::dropout::DropoutMask;
@@ -19,6 +22,9 @@ use umlaut_kernels::training::linear::Activation;
 
 pub use umlaut_kernels::training::adam::AdamStep;
 pub use umlaut_kernels::training::cross_entropy::{Criterion, IGNORED};
+
+/// Training on the processor: what is cheap to make again is not kept for the backward pass.
+pub type CpuAutodiff = Autodiff<Flex, BalancedCheckpointing>;
 
 /// Shapes, masks and dropout of an attention.
 #[derive(Clone, Debug)]

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 
-use burn::backend::Autodiff;
-use burn_flex::{Flex, FlexDevice};
+use burn_flex::FlexDevice;
+use umlaut_model::ops::CpuAutodiff;
 use umlaut_text::vocab::VocabRecipe;
 use umlaut_train::group::Solo;
 use umlaut_train::trainer::{Changes, Folders};
 use umlaut_train::{Outcome, Recipe, TrainError, Trainer};
 
-pub(crate) type B = Autodiff<Flex>;
+pub(crate) type B = CpuAutodiff;
 
 const WORDS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 const WORTE: [&str; 8] = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht"];

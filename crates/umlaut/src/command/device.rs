@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use burn::tensor::backend::AutodiffBackend;
+use umlaut_model::ops::CpuAutodiff;
 use umlaut_model::{FusedOps, Precision};
 use umlaut_train::Recipe;
 use umlaut_train::bench::{BenchShape, time_decoding, time_updates};
@@ -14,7 +15,7 @@ use umlaut_train::group::Solo;
 
 #[cfg(feature = "cuda")]
 use crate::device::Cuda;
-use crate::device::{Cpu, Device, DeviceName};
+use crate::device::{Device, DeviceName};
 
 /// Sentences that are decoded together.
 const ROWS: usize = 64;
@@ -55,7 +56,7 @@ impl fmt::Display for Differs {
 
 pub(crate) fn run(args: &DeviceArgs) -> Result<()> {
     match args.device.open()? {
-        Device::Cpu(device) => report::<Cpu>(args, &device),
+        Device::Cpu(device) => report::<CpuAutodiff>(args, &device),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => report::<Cuda>(args, &device),
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use burn::tensor::backend::AutodiffBackend;
 use umlaut_model::FusedOps;
+use umlaut_model::ops::CpuAutodiff;
 use umlaut_train::bench::{BenchShape, Timing, time_updates};
 use umlaut_train::exchange::Times;
 use umlaut_train::group::Group;
@@ -15,7 +16,7 @@ use umlaut_train::{Outcome, Recipe, Trainer};
 
 #[cfg(feature = "cuda")]
 use crate::device::Cuda;
-use crate::device::{Cpu, Device, DeviceName};
+use crate::device::{Device, DeviceName};
 
 /// Train a model by a recipe.
 #[derive(clap::Args)]
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 
 fn train(args: &TrainArgs, group: Box<dyn Group>) -> Result<()> {
     match args.device.open()? {
-        Device::Cpu(device) => train_on::<Cpu>(args, group, &device),
+        Device::Cpu(device) => train_on::<CpuAutodiff>(args, group, &device),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => train_on::<Cuda>(args, group, &device),
     }
