@@ -11,7 +11,7 @@ use umlaut_text::batch::Batch;
 use umlaut_text::rng::{SplitMix64, mix};
 
 use crate::exchange::{Exchange, Times};
-use crate::group::Group;
+use crate::group::Members;
 use crate::optimizer::{Adam, AdamConfig};
 use crate::replicas::Replicas;
 use crate::{Recipe, TrainError};
@@ -71,25 +71,24 @@ pub struct Timing {
     pub exchange: Option<Times>,
 }
 
-/// Times updates of a model with random parameters on random tokens without padding, which the members of `group` make
-/// together.
+/// Times updates of a model with random parameters on random tokens without padding, which `members` make together.
 ///
 /// # Errors
-/// If the configuration describes no model, or the group cannot share the batches.
+/// If the configuration describes no model, or the members cannot share the batches.
 ///
 /// # Panics
 /// If the device fails.
 pub fn time_updates<B>(
     config: &TransformerConfig,
     shape: BenchShape,
-    group: Box<dyn Group>,
+    members: Members<B>,
     device: &B::Device,
 ) -> Result<Timing, TrainError>
 where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
-    let mut exchange = Exchange::new(group, shape.accumulate)?;
+    let mut exchange = Exchange::new(members, shape.accumulate)?;
     let mut model = config.init::<B>(1, device)?;
     let mut adam = Adam::new(AdamConfig { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-9, clip_norm: 0.0 });
     let replicas = Replicas::new::<B>(exchange.share_of(shape.accumulate));

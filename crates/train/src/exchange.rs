@@ -7,14 +7,14 @@
 use std::time::Instant;
 
 use burn::module::ParamId;
+use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
-use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use umlaut_model::parameters::{self, VisitParameters};
 use umlaut_model::{FusedOps, Transformer};
 
 use crate::TrainError;
-use crate::group::Group;
+use crate::group::Members;
 use crate::update::{Differentiated, Gradients, Sums, norm};
 
 /// Where a member's time went that it did not compute in.
@@ -28,51 +28,53 @@ pub struct Times {
 
 /// A member's side of the exchange.
 #[derive(Debug)]
-pub struct Exchange {
-    group: Box<dyn Group>,
-    /// Every gradient, one after the other in the model's order.
-    flat: Vec<f32>,
+pub struct Exchange<B: AutodiffBackend> {
+    members: Members<B>,
     times: Times,
 }
 
-impl Exchange {
+impl<B> Exchange<B>
+where
+    B: AutodiffBackend,
+    B::InnerBackend: FusedOps,
+{
     /// For updates of `parts` parts.
     ///
     /// # Errors
     /// [`TrainError::Group`] if the members cannot have equally many of them.
-    pub fn new(group: Box<dyn Group>, parts: usize) -> Result<Self, TrainError> {
-        let size = group.size();
+    pub fn new(members: Members<B>, parts: usize) -> Result<Self, TrainError> {
+        let size = members.group.size();
         if !parts.is_multiple_of(size) {
             return Err(TrainError::Group(format!(
                 "{size} processes cannot share the {parts} batches of an update evenly: start a divisor of {parts} \
                  processes, or set batch.accumulate to a multiple of {size} and batch.max_tokens lower by as much"
             )));
         }
-        Ok(Self { group, flat: Vec::new(), times: Times::default() })
+        Ok(Self { members, times: Times::default() })
     }
 
     /// Whether this member is the one that logs, validates and saves.
     #[must_use]
     pub fn is_first(&self) -> bool {
-        self.group.rank() == 0
+        self.members.group.rank() == 0
     }
 
     /// Whether this member is not alone.
     #[must_use]
     pub fn has_others(&self) -> bool {
-        self.group.size() > 1
+        self.members.group.size() > 1
     }
 
     /// This member's share of the `parts` parts of an update.
     #[must_use]
     pub fn share_of(&self, parts: usize) -> usize {
-        parts / self.group.size()
+        parts / self.members.group.size()
     }
 
     /// Whether part `part` of an update is this member's.
     #[must_use]
     pub fn is_mine(&self, part: u64) -> bool {
-        part % self.group.size() as u64 == self.group.rank() as u64
+        part % self.members.group.size() as u64 == self.members.group.rank() as u64
     }
 
     /// Where the time went since the last call; none where there is nobody else.
@@ -85,34 +87,18 @@ impl Exchange {
     ///
     /// # Panics
     /// If the backend does not compute in f32.
-    pub fn sum<B>(&mut self, mine: Differentiated<B>) -> (Sums, Gradients<B>, f64)
-    where
-        B: AutodiffBackend,
-        B::InnerBackend: FusedOps,
-    {
+    pub fn sum(&mut self, mine: Differentiated<B>) -> (Sums, Gradients<B>, f64) {
         if !self.has_others() {
             return mine.read();
         }
         let (sums, gradients) = mine.read_sums();
         let started = Instant::now();
         let mut numbers = [sums.smoothed, sums.nll, sums.tokens as f64];
-        self.group.sum_f64(&mut numbers);
+        self.members.group.sum_f64(&mut numbers);
         self.times.waiting_seconds += started.elapsed().as_secs_f64();
 
         let started = Instant::now();
-        let places: Vec<_> = gradients.iter().map(|gradient| (gradient.dims(), gradient.device())).collect();
-        self.flat.clear();
-        for gradient in gradients {
-            self.flat.extend_from_slice(gradient.into_data().convert::<f32>().as_slice().expect("converted to f32"));
-        }
-        self.group.sum(&mut self.flat);
-        let mut rest = self.flat.as_slice();
-        let mut take = |([len], device): ([usize; 1], _)| {
-            let gradient;
-            (gradient, rest) = rest.split_at(len);
-            Tensor::from_data(TensorData::new(gradient.to_vec(), [len]), &device)
-        };
-        let gradients = places.into_iter().map(&mut take).collect();
+        let gradients = self.members.summation.sum(self.members.group.as_mut(), gradients);
         self.times.summing_seconds += started.elapsed().as_secs_f64();
         let sums = Sums { smoothed: numbers[0], nll: numbers[1], tokens: numbers[2] as usize };
         let norm = norm::<B>(&gradients, sums.tokens);
@@ -121,7 +107,7 @@ impl Exchange {
 
     /// The first member's number, on all.
     pub fn of_first(&mut self, value: u64) -> u64 {
-        self.group.gather(value)[0]
+        self.members.group.gather(value)[0]
     }
 
     /// Goes on only if all members hold the same `value`; `what` and `advice` are for the message.
@@ -129,7 +115,7 @@ impl Exchange {
     /// # Errors
     /// [`TrainError::Group`] names the members that differ from the first, on each of them.
     pub fn agree(&mut self, value: u64, what: &str, advice: &str) -> Result<(), TrainError> {
-        let values = self.group.gather(value);
+        let values = self.members.group.gather(value);
         let other = |(rank, value): (usize, &u64)| (*value != values[0]).then(|| rank.to_string());
         let others: Vec<_> = values.iter().enumerate().filter_map(other).collect();
         if others.is_empty() {

@@ -11,7 +11,7 @@ use umlaut_text::rng::mix;
 use crate::checkpoint::{self, State};
 use crate::data::{TrainingData, Voice, validation_batches};
 use crate::exchange::{Exchange, checksum};
-use crate::group::Group;
+use crate::group::Members;
 use crate::keeper::{Keeper, Subject};
 use crate::log::Event;
 use crate::optimizer::Adam;
@@ -74,7 +74,7 @@ pub struct Trainer<B: AutodiffBackend> {
     model: Option<Transformer<B>>,
     adam: Adam<B>,
     replicas: Replicas,
-    exchange: Exchange,
+    exchange: Exchange<B>,
     data: TrainingData,
     state: State,
     /// In the first process of the run.
@@ -99,18 +99,13 @@ where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
-    /// A new run of `recipe` by the members of `group`. Data and validation set are read and checked before anything is
+    /// A new run of `recipe` by `members`. Data and validation set are read and checked before anything is
     /// written.
     ///
     /// # Errors
-    /// If the folder already holds a run, data or vocabulary do not fit the recipe, or the group does not.
-    pub fn new(
-        recipe: Recipe,
-        folders: &Folders,
-        group: Box<dyn Group>,
-        device: &B::Device,
-    ) -> Result<Self, TrainError> {
-        let exchange = Exchange::new(group, recipe.batch.accumulate)?;
+    /// If the folder already holds a run, data or vocabulary do not fit the recipe, or the members do not.
+    pub fn new(recipe: Recipe, folders: &Folders, members: Members<B>, device: &B::Device) -> Result<Self, TrainError> {
+        let exchange = Exchange::new(members, recipe.batch.accumulate)?;
         if exchange.is_first() && folders.run.join(recipe::FILE).exists() {
             let reason = "holds a run already: go on with --resume, or name another folder".into();
             return Err(TrainError::Run { path: folders.run.clone(), reason });
@@ -129,10 +124,10 @@ where
         recipe: Recipe,
         folders: &Folders,
         changes: Changes,
-        group: Box<dyn Group>,
+        members: Members<B>,
         device: &B::Device,
     ) -> Result<Self, TrainError> {
-        let exchange = Exchange::new(group, recipe.batch.accumulate)?;
+        let exchange = Exchange::new(members, recipe.batch.accumulate)?;
         let run = &folders.run;
         let Some((_, newest)) = checkpoint::list(run)?.pop() else {
             return Err(TrainError::Run { path: run.clone(), reason: "holds no checkpoint to resume from".into() });
@@ -157,7 +152,7 @@ where
     fn start(
         recipe: Recipe,
         folders: &Folders,
-        mut exchange: Exchange,
+        mut exchange: Exchange<B>,
         (model, adam): (Transformer<B>, Adam<B>),
         state: State,
     ) -> Result<Self, TrainError> {

@@ -11,6 +11,9 @@ use std::str::FromStr;
 use anyhow::Result;
 use burn_flex::FlexDevice;
 
+#[cfg(feature = "cuda")]
+pub(crate) use self::cuda::{members, summation};
+
 /// Training on a device of NVIDIA's.
 #[cfg(feature = "cuda")]
 pub(crate) type Cuda = burn::backend::Autodiff<burn_cuda::Cuda>;

@@ -8,7 +8,7 @@ use umlaut_model::directory::{WEIGHTS, read_arrays, read_config};
 use umlaut_text::Vocab;
 use umlaut_text::corpus::shard::{ShardMark, shard_bytes, shard_name};
 use umlaut_text::corpus::{PairCutter, PairFilter};
-use umlaut_train::group::Solo;
+use umlaut_train::group::Members;
 use umlaut_train::trainer::{Changes, Folders};
 use umlaut_train::{Outcome, Recipe, TrainError, Trainer, checkpoint, data, log};
 
@@ -84,7 +84,7 @@ fn shards_train_the_weights_that_files_do_bit_for_bit() {
     let recipe = in_shards(&kitchen, recipe);
     // The vocabulary is not beside the recipe but among the data, as `umlaut prepare` leaves it.
     let folders = Folders { recipe: kitchen.run("nowhere"), ..kitchen.folders("shards") };
-    Trainer::<B>::new(recipe, &folders, Box::new(Solo), &FlexDevice).unwrap().run(|_| ()).unwrap();
+    Trainer::<B>::new(recipe, &folders, Members::solo(), &FlexDevice).unwrap().run(|_| ()).unwrap();
     let (files, shards) = (kitchen.run("files"), kitchen.run("shards"));
     assert_eq!(losses(&files), losses(&shards));
     let bytes = |run: &Path, name: &str| fs::read(checkpoint::folder(run, 20).join(name)).unwrap();

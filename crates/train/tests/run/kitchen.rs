@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use burn_flex::FlexDevice;
 use umlaut_model::ops::CpuAutodiff;
 use umlaut_text::vocab::VocabRecipe;
-use umlaut_train::group::Solo;
+use umlaut_train::group::Members;
 use umlaut_train::trainer::{Changes, Folders};
 use umlaut_train::{Outcome, Recipe, TrainError, Trainer};
 
@@ -69,11 +69,11 @@ impl Kitchen {
     }
 
     pub(crate) fn new_run(&self, recipe: Recipe, run: &str) -> Result<Outcome, TrainError> {
-        Trainer::<B>::new(recipe, &self.folders(run), Box::new(Solo), &FlexDevice)?.run(|_| ())
+        Trainer::<B>::new(recipe, &self.folders(run), Members::solo(), &FlexDevice)?.run(|_| ())
     }
 
     pub(crate) fn resume(&self, recipe: Recipe, run: &str, changes: Changes) -> Result<Outcome, TrainError> {
-        Trainer::<B>::resume(recipe, &self.folders(run), changes, Box::new(Solo), &FlexDevice)?.run(|_| ())
+        Trainer::<B>::resume(recipe, &self.folders(run), changes, Members::solo(), &FlexDevice)?.run(|_| ())
     }
 
     pub(crate) fn run(&self, run: &str) -> PathBuf {

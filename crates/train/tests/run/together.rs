@@ -6,7 +6,7 @@ use std::thread;
 
 use burn_flex::FlexDevice;
 use umlaut_model::directory::{WEIGHTS, read_arrays};
-use umlaut_train::group::Group;
+use umlaut_train::group::{Group, Members};
 use umlaut_train::log::Event;
 use umlaut_train::trainer::Changes;
 use umlaut_train::{Outcome, Recipe, TrainError, Trainer, checkpoint, log};
@@ -106,7 +106,9 @@ fn recipe(kitchen: &Kitchen) -> Recipe {
 }
 
 fn new(kitchen: &Kitchen, recipe: &Recipe, run: &str, members: Vec<Member>) -> Ends {
-    all(members, |member| Trainer::new(recipe.clone(), &kitchen.folders(run), Box::new(member), &FlexDevice))
+    all(members, |member| {
+        Trainer::new(recipe.clone(), &kitchen.folders(run), Members::on_host(Box::new(member)), &FlexDevice)
+    })
 }
 
 fn finished(end: Result<(Outcome, usize), TrainError>) {
@@ -158,7 +160,9 @@ fn a_run_may_go_on_with_another_number_of_members() {
     new(&kitchen, &recipe, "shared", members(2)).into_iter().for_each(finished);
     recipe.run.max_updates = 50;
     let folders = kitchen.folders("shared");
-    let resume = |member| Trainer::resume(recipe.clone(), &folders, Changes::Refused, Box::new(member), &FlexDevice);
+    let resume = |member| {
+        Trainer::resume(recipe.clone(), &folders, Changes::Refused, Members::on_host(Box::new(member)), &FlexDevice)
+    };
     all(members(4), resume).into_iter().for_each(finished);
     let difference = largest_difference(&kitchen.run("alone"), &kitchen.run("shared"), 50);
     assert!(difference < 2e-4, "{difference}");
@@ -189,7 +193,7 @@ fn members_that_do_not_train_the_same_are_refused_before_anything_is_written() {
     let recipe = recipe(&kitchen);
     let other = |member: Member| {
         let recipe = Recipe { seed: recipe.seed + u64::from(member.rank == 2), ..recipe.clone() };
-        Trainer::new(recipe, &kitchen.folders("run"), Box::new(member), &FlexDevice)
+        Trainer::new(recipe, &kitchen.folders("run"), Members::on_host(Box::new(member)), &FlexDevice)
     };
     let refused = messages(all(members(4), other));
     assert!(refused.iter().all(|reason| reason.starts_with("the recipe of process 2 differs")), "{refused:?}");
@@ -215,4 +219,18 @@ fn numbers_that_are_not_finite_stop_all_members() {
     for end in new(&kitchen, &recipe, "run", members(2)) {
         assert!(matches!(end, Err(TrainError::NotFinite { .. })), "{end:?}");
     }
+}
+
+#[test]
+fn the_first_members_bytes_reach_all() {
+    let received: Vec<_> = thread::scope(|scope| {
+        let receive = |mut member: Member| {
+            let mut bytes: [u8; 21] = std::array::from_fn(|i| (i * 7 + 100 * member.rank) as u8);
+            member.spread(&mut bytes);
+            bytes
+        };
+        let started: Vec<_> = members(3).into_iter().map(|member| scope.spawn(move || receive(member))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(received, vec![std::array::from_fn(|i| (i * 7) as u8); 3]);
 }

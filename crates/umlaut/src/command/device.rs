@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
-use burn::tensor::backend::AutodiffBackend;
+use burn::tensor::backend::{AutodiffBackend, Backend};
+use burn::tensor::{Distribution, ElementConversion, Tensor};
 use umlaut_model::ops::CpuAutodiff;
 use umlaut_model::{FusedOps, Precision};
 use umlaut_train::Recipe;
 use umlaut_train::bench::{BenchShape, time_decoding, time_updates};
 use umlaut_train::compare::compare;
-use umlaut_train::group::Solo;
+use umlaut_train::group::{Members, OnHost, Solo, Summation};
 
 #[cfg(feature = "cuda")]
-use crate::device::Cuda;
+use crate::device::{self, Cuda};
 use crate::device::{Device, DeviceName};
 
 /// Sentences that are decoded together.
@@ -56,13 +57,13 @@ impl fmt::Display for Differs {
 
 pub(crate) fn run(args: &DeviceArgs) -> Result<()> {
     match args.device.open()? {
-        Device::Cpu(device) => report::<CpuAutodiff>(args, &device),
+        Device::Cpu(device) => report::<CpuAutodiff>(args, Box::<OnHost>::default(), &device),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => report::<Cuda>(args, &device),
+        Device::Cuda(device) => report::<Cuda>(args, device::summation(&mut Solo, &device)?, &device),
     }
 }
 
-fn report<B>(args: &DeviceArgs, device: &B::Device) -> Result<()>
+fn report<B>(args: &DeviceArgs, summation: Box<dyn Summation<B::InnerBackend>>, device: &B::Device) -> Result<()>
 where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
@@ -70,7 +71,7 @@ where
     let mut recipe = Recipe::open(&args.recipe)?;
     recipe.model.precision = Precision::Bf16;
     println!("| {} | found | bound |\n| --- | --: | --: |", args.device);
-    let beyond = differences::<B>(device)?;
+    let beyond = differences::<B>(device)? + summing(summation, device);
     training::<B>(&recipe, args, device)?;
     decoding::<B>(&recipe, args, device)?;
     println!("| memory of the device, MiB | {} | |", memory_mib().unwrap_or_else(|| "unknown".into()));
@@ -97,13 +98,24 @@ where
     Ok(beyond)
 }
 
+/// Prints how far the sum of a lone member's gradients is from them, and counts it if it is not them.
+fn summing<B: Backend>(mut summation: Box<dyn Summation<B>>, device: &B::Device) -> usize {
+    let gradients = [7, 512, 1 << 20].map(|len| Tensor::random([len], Distribution::Default, device));
+    let sums = summation.sum(&mut Solo, gradients.to_vec());
+    let far = gradients.into_iter().zip(sums).map(|(gradient, sum)| (gradient - sum).abs().max().into_scalar().elem());
+    // NaN is the farthest of all.
+    let farthest: f64 = far.max_by(f64::total_cmp).unwrap_or_default();
+    println!("| difference of gradients from their sum over one member ({summation:?}) | {farthest:.1e} | 0 |");
+    usize::from(farthest != 0.0)
+}
+
 fn training<B>(recipe: &Recipe, args: &DeviceArgs, device: &B::Device) -> Result<()>
 where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
     let shape = BenchShape::of(recipe, args.steps.into());
-    let seconds = median(time_updates::<B>(&recipe.model, shape, Box::new(Solo), device)?.seconds);
+    let seconds = median(time_updates::<B>(&recipe.model, shape, Members::solo(), device)?.seconds);
     let rate = shape.flops(&recipe.model) / seconds;
     println!(
         "| training, target tokens/s at {} an update | {:.0} | |",

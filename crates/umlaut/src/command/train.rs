@@ -9,13 +9,13 @@ use umlaut_model::FusedOps;
 use umlaut_model::ops::CpuAutodiff;
 use umlaut_train::bench::{BenchShape, Timing, time_updates};
 use umlaut_train::exchange::Times;
-use umlaut_train::group::Group;
+use umlaut_train::group::{Group, Members};
 use umlaut_train::log::Event;
 use umlaut_train::trainer::{Changes, Folders};
 use umlaut_train::{Outcome, Recipe, Trainer};
 
 #[cfg(feature = "cuda")]
-use crate::device::Cuda;
+use crate::device::{self, Cuda};
 use crate::device::{Device, DeviceName};
 
 /// Train a model by a recipe.
@@ -84,13 +84,13 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 
 fn train(args: &TrainArgs, group: Box<dyn Group>) -> Result<()> {
     match args.device.open()? {
-        Device::Cpu(device) => train_on::<CpuAutodiff>(args, group, &device),
+        Device::Cpu(device) => train_on::<CpuAutodiff>(args, Members::on_host(group), &device),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => train_on::<Cuda>(args, group, &device),
+        Device::Cuda(device) => train_on::<Cuda>(args, device::members(group, &device)?, &device),
     }
 }
 
-fn train_on<B>(args: &TrainArgs, group: Box<dyn Group>, device: &B::Device) -> Result<()>
+fn train_on<B>(args: &TrainArgs, members: Members<B>, device: &B::Device) -> Result<()>
 where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
@@ -102,7 +102,7 @@ where
     recipe.run.max_updates = args.max_updates.unwrap_or(recipe.run.max_updates);
     recipe.seed = args.seed.unwrap_or(recipe.seed);
     if let Some(steps) = args.bench_steps {
-        return bench::<B>(&recipe, steps, group, device);
+        return bench::<B>(&recipe, steps, members, device);
     }
     let path = args.recipe.canonicalize()?;
     let is_folder = path.is_dir();
@@ -114,12 +114,12 @@ where
         run: args.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(name)),
     };
     let last = recipe.run.max_updates;
-    let is_first = group.rank() == 0;
+    let is_first = members.group.rank() == 0;
     let mut trainer = if args.resume {
         let changes = if args.take_changes { Changes::Taken } else { Changes::Refused };
-        Trainer::<B>::resume(recipe, &folders, changes, group, device)?
+        Trainer::<B>::resume(recipe, &folders, changes, members, device)?
     } else {
-        Trainer::<B>::new(recipe, &folders, group, device)?
+        Trainer::<B>::new(recipe, &folders, members, device)?
     };
     let first = (trainer.state().update, trainer.state().elapsed_seconds);
     let mut report = Report { first, last, is_terminal: std::io::stderr().is_terminal(), quiet: args.quiet };
@@ -134,14 +134,14 @@ where
     Ok(())
 }
 
-fn bench<B>(recipe: &Recipe, steps: usize, group: Box<dyn Group>, device: &B::Device) -> Result<()>
+fn bench<B>(recipe: &Recipe, steps: usize, members: Members<B>, device: &B::Device) -> Result<()>
 where
     B: AutodiffBackend + FusedOps,
     B::InnerBackend: FusedOps,
 {
-    let (rank, size) = (group.rank(), group.size());
+    let (rank, size) = (members.group.rank(), members.group.size());
     let shape = BenchShape::of(recipe, steps);
-    let Timing { mut seconds, exchange } = time_updates::<B>(&recipe.model, shape, group, device)?;
+    let Timing { mut seconds, exchange } = time_updates::<B>(&recipe.model, shape, members, device)?;
     if rank > 0 {
         return Ok(());
     }

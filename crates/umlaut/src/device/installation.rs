@@ -47,6 +47,11 @@ impl Installation {
         needed.into_iter().filter(|(is_there, _)| !is_there).map(|(_, what)| what).collect()
     }
 
+    /// Whether devices can speak to each other.
+    pub(super) fn has_nccl(&self) -> bool {
+        self.has_library("libnccl.so")
+    }
+
     /// Whether the loader finds a library, of any version.
     fn has_library(&self, name: &str) -> bool {
         let is_it = |file: &str| file.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));

@@ -40,7 +40,7 @@ const TENSORS: &[&str] = &[
 
 const BURN: &[&str] = &["burn", "cubecl"];
 
-const ROOMS: [Room; 11] = [
+const ROOMS: [Room; 12] = [
     // The one arrow between the two is the newtype `TokenId`: search ranks tokens and must not know a tokenizer.
     Room { folder: "text", stands_on: &["search"], with_a_feature: &[], refuses: TENSORS },
     Room { folder: "metrics", stands_on: &[], with_a_feature: &[], refuses: TENSORS },
@@ -55,11 +55,13 @@ const ROOMS: [Room; 11] = [
         with_a_feature: &[],
         refuses: &[],
     },
+    // Everything of CUDA's is for those alone who ask for it.
+    Room { folder: "nccl", stands_on: &[], with_a_feature: &["train"], refuses: &[] },
     Room { folder: "translate", stands_on: &["text", "search", "engine"], with_a_feature: &["model"], refuses: &[] },
     Room {
         folder: "umlaut",
         stands_on: &["text", "metrics", "search", "kernels", "model", "train", "engine", "translate", "ledger"],
-        with_a_feature: &[],
+        with_a_feature: &["nccl"],
         refuses: &[],
     },
     Room { folder: "ledger", stands_on: &[], with_a_feature: &[], refuses: TENSORS },
