@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Trains a recipe on several nodes, one process a node:
+# Trains a recipe on several nodes, one process a node, or one a device of NVIDIA's:
 #
 #     sbatch recipes/wmt14-en-de/slurm.sh RECIPE DATA
+#     sbatch --nodes=1 --ntasks-per-node=8 --gpus-per-task=1 --cpus-per-task=8 recipes/wmt14-en-de/slurm.sh RECIPE DATA cuda
 #
 # RECIPE's batch.accumulate must be a multiple of the number of processes. All nodes must see recipe, data and runs/ under
 # the same paths. Submitted again, or requeued by Slurm, the run goes on from its newest checkpoint.
@@ -16,8 +17,9 @@
 
 set -euo pipefail
 
-recipe=${1:?"usage: sbatch slurm.sh RECIPE DATA"}
-data=${2:?"usage: sbatch slurm.sh RECIPE DATA"}
+recipe=${1:?"usage: sbatch slurm.sh RECIPE DATA [DEVICE]"}
+data=${2:?"usage: sbatch slurm.sh RECIPE DATA [DEVICE]"}
+device=${3:-cpu}
 run=runs/$(basename "$recipe")
 
 resume=()
@@ -31,4 +33,4 @@ fi
 # A process that dies ends the job: the others would wait for it. MPI_TYPE is what `srun --mpi=list` offers for the MPI
 # library that umlaut was built with.
 srun --mpi="${MPI_TYPE:-pmix}" --kill-on-bad-exit=1 --cpus-per-task="$SLURM_CPUS_PER_TASK" \
-    umlaut train "$recipe" --data "$data" --run "$run" --threads "$SLURM_CPUS_PER_TASK" "${resume[@]}"
+    umlaut train "$recipe" --data "$data" --run "$run" --device "$device" --threads "$SLURM_CPUS_PER_TASK" "${resume[@]}"
