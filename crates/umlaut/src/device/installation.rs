@@ -94,7 +94,8 @@ mod tests {
             fs::create_dir_all(dir.path().join(file).parent().expect("a folder")).expect("made");
             fs::write(dir.path().join(file), "").expect("written");
         }
-        assert!(with("lib", cache).missing().is_empty());
+        assert!(with("lib", cache).missing().is_empty() && !with("lib", cache).has_nccl());
+        assert!(with("lib", "\tlibnccl.so.2 (libc6,x86-64) => /lib/libnccl.so.2").has_nccl());
         assert_eq!(with("elsewhere", cache).missing().len(), 1);
     }
 
